@@ -1,0 +1,3 @@
+#ifndef LARDER_CCURLSHIM_H
+#define LARDER_CCURLSHIM_H
+#endif

@@ -1,0 +1,3 @@
+#ifndef LARDER_CIMAGECODECS_H
+#define LARDER_CIMAGECODECS_H
+#endif

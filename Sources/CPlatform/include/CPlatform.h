@@ -1,0 +1,3 @@
+#ifndef LARDER_CPLATFORM_H
+#define LARDER_CPLATFORM_H
+#endif

@@ -1,0 +1,33 @@
+import Foundation
+
+/// A point of wall-clock time in whole milliseconds since 1970-01-01T00:00:00Z. Arithmetic saturates.
+public struct Timestamp: Sendable, Hashable, Comparable, Codable {
+    public var milliseconds: Int64
+
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+    public init(_ date: Date) {
+        let value = date.timeIntervalSince1970 * 1000
+        milliseconds = value.isNaN ? 0 : Int64(exactly: value.rounded()) ?? (value < 0 ? .min : .max)
+    }
+
+    public var date: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
+
+    public static let distantPast = Timestamp(milliseconds: .min)
+    public static let distantFuture = Timestamp(milliseconds: .max)
+    public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
+
+    /// This time and `seconds` more (less where negative), held within the range.
+    public func adding(seconds: Int64) -> Timestamp {
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        if overflow { return seconds < 0 ? .distantPast : .distantFuture }
+        let (sum, over) = milliseconds.addingReportingOverflow(product)
+        return Timestamp(milliseconds: over ? (product < 0 ? .min : .max) : sum)
+    }
+
+    /// Whole seconds from `earlier` to this time, rounded down; negative where it is later.
+    public func seconds(since earlier: Timestamp) -> Int64 {
+        let (difference, overflow) = milliseconds.subtractingReportingOverflow(earlier.milliseconds)
+        if overflow { return milliseconds < 0 ? .min / 1000 : .max / 1000 }
+        return difference.quotientAndRemainder(dividingBy: 1000).quotient - (difference % 1000 < 0 ? 1 : 0)
+    }
+}

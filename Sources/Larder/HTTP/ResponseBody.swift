@@ -1,0 +1,111 @@
+/// The body of a response: a bounded queue of bytes between a transport and its one consumer.
+///
+/// The transport's thread calls ``push(_:)`` and ``finish(_:)``; the consumer awaits ``next()``, which gives all
+/// bytes that have arrived since. Where more than `highWater` bytes wait, `push` answers false; once the consumer
+/// has taken them, `onDrain` is called, for transports that can pause. ``cancel()``, the end of the consuming task
+/// or the release of the body calls `onCancel` once, unless the transfer has finished.
+public final class ResponseBody: Sendable {
+    private struct State {
+        var buffer: [UInt8] = []
+        var end: Result<Void, ImageError>?
+        var waiter: CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?
+        var isFull = false
+        var isCancelled = false
+    }
+
+    private let state = Lock(State())
+    private let highWater: Int
+    private let onDrain: @Sendable () -> Void
+    private let onCancel: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - highWater: bytes that may wait before `push` answers false. 256 KiB by default.
+    ///   - onDrain: called, from the consumer's thread, when a full queue has been emptied.
+    ///   - onCancel: called once, from any thread, when nobody wants the rest. Must not block.
+    public init(
+        highWater: Int = 256 << 10, onDrain: @escaping @Sendable () -> Void = {},
+        onCancel: @escaping @Sendable () -> Void = {}
+    ) {
+        self.highWater = highWater
+        self.onDrain = onDrain
+        self.onCancel = onCancel
+    }
+
+    deinit {
+        // Nobody else can hold the state here.
+        let unfinished = state.withLock { $0.end == nil && !$0.isCancelled }
+        if unfinished { onCancel() }
+    }
+
+    /// Adds bytes. False where more wait than should: a transport that can pause should pause until `onDrain`.
+    @discardableResult
+    public func push(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let (waiter, ready, accepts) = state.withLock {
+            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, [UInt8], Bool) in
+            guard state.end == nil, !state.isCancelled, !bytes.isEmpty else { return (nil, [], true) }
+            if let waiter = state.waiter {
+                state.waiter = nil
+                return (waiter, Array(bytes), true)
+            }
+            state.buffer.append(contentsOf: bytes)
+            state.isFull = state.buffer.count > highWater
+            return (nil, [], !state.isFull)
+        }
+        waiter?.resume(returning: .success(ready))
+        return accepts
+    }
+
+    /// Ends the body: whole where `error` is nil. Later calls are ignored.
+    public func finish(_ error: ImageError? = nil) {
+        let waiter = state.withLock { state -> CheckedContinuation<Result<[UInt8]?, ImageError>, Never>? in
+            guard state.end == nil else { return nil }
+            state.end = error.map { .failure($0) } ?? .success(())
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(returning: error.map { .failure($0) } ?? .success(nil))
+    }
+
+    /// The bytes that have arrived since the last call (at least one), or nil at the end.
+    ///
+    /// - Throws: the transport's error, after the bytes that came before it; ``ImageError/cancelled(_:)`` when the
+    ///   body or the waiting task was cancelled.
+    public func next() async throws(ImageError) -> [UInt8]? {
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Result<[UInt8]?, ImageError>, Never>) in
+                let (answer, drained) = state.withLock { state -> (Result<[UInt8]?, ImageError>?, Bool) in
+                    if state.isCancelled { return (.failure(.cancelled(.init("the body was cancelled"))), false) }
+                    if !state.buffer.isEmpty {
+                        let bytes = state.buffer
+                        state.buffer = []
+                        defer { state.isFull = false }
+                        return (.success(bytes), state.isFull)
+                    }
+                    if let end = state.end { return (end.map { nil }, false) }
+                    precondition(state.waiter == nil, "a ResponseBody has one consumer")
+                    state.waiter = continuation
+                    return (nil, false)
+                }
+                if drained { onDrain() }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            cancel()
+        }
+        return try result.get()
+    }
+
+    /// Stops the transfer and drops what waits. Safe from any thread, more than once, and after the end.
+    public func cancel() {
+        let (waiter, unfinished) = state.withLock {
+            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, Bool) in
+            guard !state.isCancelled else { return (nil, false) }
+            state.isCancelled = true
+            state.buffer = []
+            defer { state.waiter = nil }
+            return (state.waiter, state.end == nil)
+        }
+        waiter?.resume(returning: .failure(.cancelled(.init("the body was cancelled"))))
+        if unfinished { onCancel() }
+    }
+}

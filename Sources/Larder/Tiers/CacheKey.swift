@@ -1,0 +1,66 @@
+/// The name under which one stored response or variant is kept, hashed once, when made.
+///
+/// Two keys are equal only where every part is: the hash names the file, and the parts are compared again when
+/// the file is opened, so that a collision is a miss and never a wrong picture.
+public struct CacheKey: Sendable, Hashable {
+    /// The normalised URL, or the caller's own key for it.
+    public let url: String
+    /// What was made of the original, such as `256x256>;jpeg;85`; nil for the original itself.
+    public let variant: String?
+    /// 64 hex digits that stand for the credentials of a private entry; nil for what may be shared.
+    public let partition: String?
+    /// The first 128 bits of SHA-256 over the length-prefixed parts.
+    public let hash: Hash
+
+    /// 16 bytes, written as 32 lower-case hex digits.
+    public struct Hash: Sendable, Hashable, CustomStringConvertible {
+        public let high: UInt64
+        public let low: UInt64
+        public init(high: UInt64, low: UInt64) {
+            self.high = high
+            self.low = low
+        }
+
+        /// 32 lower-case hex digits.
+        public var description: String {
+            let digits = Array("0123456789abcdef".utf8)
+            return String(unsafeUninitializedCapacity: 32) { buffer in
+                for index in 0..<16 {
+                    buffer[index] = digits[Int(high >> (60 - 4 * UInt64(index)) & 15)]
+                    buffer[16 + index] = digits[Int(low >> (60 - 4 * UInt64(index)) & 15)]
+                }
+                return 32
+            }
+        }
+    }
+
+    public init(url: String, variant: String? = nil, partition: String? = nil) {
+        self.url = url
+        self.variant = variant
+        self.partition = partition
+        // Each part is prefixed with its length (absent: all ones), so that ["a","bc"] is not ["ab","c"].
+        var digest = SHA256()
+        for part in [url, variant, partition] {
+            var length = (part.map { UInt64($0.utf8.count) } ?? .max).littleEndian
+            withUnsafeBytes(of: &length) { digest.update($0) }
+            var part = part ?? ""
+            part.withUTF8 { digest.update(UnsafeRawBufferPointer($0)) }
+        }
+        let bytes = digest.finalize()
+        func word(_ at: Int) -> UInt64 { bytes[at..<at + 8].reduce(0) { $0 << 8 | UInt64($1) } }
+        hash = Hash(high: word(0), low: word(8))
+    }
+
+    /// The key of a variant of this original.
+    public func variant(_ identifier: String) -> CacheKey {
+        CacheKey(url: url, variant: identifier, partition: partition)
+    }
+
+    /// Where the entry lies below the cache directory: `ab/cdef…`.
+    public var file: String {
+        let name = hash.description
+        return name.prefix(2) + "/" + name.dropFirst(2)
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(hash.high) }
+}
