@@ -1,0 +1,97 @@
+/// Lets a bounded amount of work through at once: the highest priority first, then first come, first served.
+///
+/// Safe from any thread. Waiting is cancellable, and what was cancelled while it waited costs nothing more.
+package final class Gate: Sendable {
+    private typealias Continuation = CheckedContinuation<Bool, Never>
+
+    private struct Waiter {
+        let id: UInt64
+        let cost: Int
+        let priority: SharedPriority
+        let continuation: Continuation
+    }
+
+    private struct State {
+        var free: Int
+        var waiting: [Waiter] = []
+        var lastID: UInt64 = 0
+        var cancelledEarly: Set<UInt64> = []
+    }
+
+    /// What may be let through at once, in the unit of `cost`.
+    package let capacity: Int
+    private let state: Lock<State>
+
+    package init(capacity: Int) {
+        self.capacity = max(1, capacity)
+        state = Lock(State(free: max(1, capacity)))
+    }
+
+    /// How much waits, for metrics.
+    package var waiting: Int { state.withLock { $0.waiting.count } }
+
+    /// Runs `body` while holding `cost` (held to the capacity) of the gate.
+    package func run<Success: Sendable>(
+        cost: Int = 1, priority: SharedPriority = SharedPriority(),
+        _ body: () async throws(ImageError) -> Success
+    ) async throws(ImageError) -> Success {
+        let cost = min(max(1, cost), capacity)
+        try await acquire(cost: cost, priority: priority)
+        defer { release(cost: cost) }
+        return try await body()
+    }
+
+    private func acquire(cost: Int, priority: SharedPriority) async throws(ImageError) {
+        let id = state.withLock { state -> UInt64 in
+            state.lastID += 1
+            return state.lastID
+        }
+        let admitted = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: Continuation) in
+                let answer = state.withLock { state -> Bool? in
+                    if state.cancelledEarly.remove(id) != nil { return false }
+                    if state.waiting.isEmpty, state.free >= cost {
+                        state.free -= cost
+                        return true
+                    }
+                    state.waiting.append(
+                        Waiter(id: id, cost: cost, priority: priority, continuation: continuation))
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state -> Waiter? in
+                guard let index = state.waiting.firstIndex(where: { $0.id == id }) else {
+                    state.cancelledEarly.insert(id)
+                    return nil
+                }
+                return state.waiting.remove(at: index)
+            }
+            waiter?.continuation.resume(returning: false)
+            // A large waiter that has gone may have stood before smaller ones.
+            if waiter != nil { release(cost: 0) }
+        }
+        state.withLock { _ = $0.cancelledEarly.remove(id) }
+        if !admitted { throw .cancelled(.init("cancelled while it waited")) }
+    }
+
+    private func release(cost: Int) {
+        let admitted = state.withLock { state -> [Waiter] in
+            state.free += cost
+            var admitted: [Waiter] = []
+            // The first of the highest priority goes next; it is never passed by one that happens to fit, so that
+            // large work is not starved.
+            while let next = state.waiting.indices.max(by: {
+                let (left, right) = (state.waiting[$0].priority.value, state.waiting[$1].priority.value)
+                return left < right || (left == right && $0 > $1)
+            }), state.waiting[next].cost <= state.free {
+                let waiter = state.waiting.remove(at: next)
+                state.free -= waiter.cost
+                admitted.append(waiter)
+            }
+            return admitted
+        }
+        for waiter in admitted { waiter.continuation.resume(returning: true) }
+    }
+}
