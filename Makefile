@@ -1,0 +1,78 @@
+# make run     install what is missing, build, and do the main job on sample images
+#              make run MANIFEST=urls.txt does it on your own
+# make test    install what is missing, build, and run every test
+# make help    the rest
+
+SWIFT     ?= swift
+MANIFEST  ?=
+PREFIX    ?= /usr/local
+DESTDIR   ?=
+TRAITS    := --traits Curl
+RELEASE   := .build/release/larder
+export SWIFT_BACKTRACE ?= enable=no
+
+# Debian package and the pkg-config module that shows it is there.
+PACKAGES  := libpng-dev:libpng libjpeg62-turbo-dev:libjpeg libsqlite3-dev:sqlite3 libssl-dev:libcrypto \
+             libxxhash-dev:libxxhash zlib1g-dev:zlib libmicrohttpd-dev:libmicrohttpd \
+             libcurl4-openssl-dev:libcurl
+
+.PHONY: help run test build debug install uninstall deps lint format clean
+
+help:
+	@sed -n 's/^# make /make /p; s/^#  /     /p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | while IFS='|' read -r a b; do printf '%-15s %s\n' "$$a" "$$b"; done
+
+run: build
+	@if [ -n "$(MANIFEST)" ]; then \
+	    $(RELEASE) prefetch --cache cache --size 256 -- "$(MANIFEST)"; \
+	else \
+	    $(RELEASE) demo --cache cache; \
+	fi
+
+test: deps
+	$(SWIFT) build $(TRAITS) --build-tests
+	$(SWIFT) test $(TRAITS) --skip-build
+
+build: deps ## build for release
+	$(SWIFT) build $(TRAITS) -c release --product larder
+
+debug: deps
+	$(SWIFT) build $(TRAITS) --build-tests
+
+install: build ## install larder, its man page and completions below PREFIX (/usr/local)
+	install -D -m 755 $(RELEASE) $(DESTDIR)$(PREFIX)/bin/larder
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/larder
+
+lint: ## check the formatting
+	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Benchmarks Examples
+
+format: ## mend the formatting
+	$(SWIFT) format --in-place --recursive Package.swift Sources Tests Benchmarks Examples
+
+clean: ## remove what was built
+	rm -rf .build
+
+# Installs the C libraries that are missing; says what to do where it cannot.
+deps:
+	@command -v $(SWIFT) >/dev/null 2>&1 || { \
+	    echo "make: the Swift toolchain (6.2 or later) is missing: see https://swift.org/install" >&2; exit 1; }; \
+	missing=; command -v pkg-config >/dev/null 2>&1 || missing=pkg-config; \
+	for pair in $(PACKAGES); do \
+	    pkg-config --exists "$${pair#*:}" 2>/dev/null || missing="$$missing $${pair%%:*}"; \
+	done; \
+	[ -n "$$missing" ] || exit 0; \
+	if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
+	command="$${sudo:+$$sudo }apt-get install -y --no-install-recommends $$missing"; \
+	echo "make: installing$${missing:+ }$$missing"; \
+	if ! command -v apt-get >/dev/null 2>&1; then \
+	    echo "make: missing packages (Debian's names): $$missing" >&2; exit 1; \
+	fi; \
+	if [ -n "$$sudo" ] && ! command -v sudo >/dev/null 2>&1; then \
+	    echo "make: missing packages:$$missing. As root, run: apt-get install -y $$missing" >&2; exit 1; \
+	fi; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	{ $$command >/dev/null 2>&1 || { $$sudo apt-get update >/dev/null && $$command >/dev/null; }; } || { \
+	    echo "make: these packages could not be installed: $$missing" >&2; \
+	    echo "make: try: $$command" >&2; exit 1; }
