@@ -51,6 +51,7 @@ let package = Package(
         // Tests, beside the code's structure.
         .target(name: "TestSupport", dependencies: ["Larder"], path: "Tests/TestSupport"),
         .testTarget(name: "ConcurrencyTests", dependencies: ["Larder", "TestSupport"]),
+        .testTarget(name: "ErrorsTests", dependencies: ["Larder", "TestSupport"]),
         .testTarget(name: "ImageTests", dependencies: ["Larder", "CImageCodecs", "TestSupport"]),
         .testTarget(name: "HTTPTests", dependencies: ["Larder", "TestSupport"]),
         .testTarget(name: "TiersTests", dependencies: ["Larder", "TestSupport"]),
