@@ -55,6 +55,24 @@ public final class ResponseBody: Sendable {
         return accepts
     }
 
+    /// Adds bytes that are handed over: not copied, unless others wait before them.
+    @discardableResult
+    package func push(_ bytes: [UInt8]) -> Bool {
+        let (waiter, accepts) = state.withLock {
+            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, Bool) in
+            guard state.end == nil, !state.isCancelled, !bytes.isEmpty else { return (nil, true) }
+            if let waiter = state.waiter {
+                state.waiter = nil
+                return (waiter, true)
+            }
+            if state.buffer.isEmpty { state.buffer = bytes } else { state.buffer.append(contentsOf: bytes) }
+            state.isFull = state.buffer.count > highWater
+            return (nil, !state.isFull)
+        }
+        waiter?.resume(returning: .success(bytes))
+        return accepts
+    }
+
     /// Ends the body: whole where `error` is nil. Later calls are ignored.
     public func finish(_ error: ImageError? = nil) {
         let waiter = state.withLock { state -> CheckedContinuation<Result<[UInt8]?, ImageError>, Never>? in

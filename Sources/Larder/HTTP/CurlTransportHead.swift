@@ -1,0 +1,120 @@
+#if Curl
+    /// The header section of a response, built line by line as libcurl hands it over, and judged.
+    ///
+    /// Interim responses (1xx) are passed over, and lines behind the section (trailers) are ignored; all count
+    /// against the limits.
+    struct CurlResponseHead {
+        private(set) var status = 0
+        /// `1.0`, `1.1`, `2`.
+        private(set) var version: String?
+        private(set) var fields = HTTPFields()
+        private(set) var isComplete = false
+        /// Of a complete section: the body's length where it says so.
+        private(set) var contentLength: Int64?
+        private var bytes = 0
+        private var count = 0
+        private let maxBytes: Int
+        private let maxFields: Int
+
+        init(maxBytes: Int, maxFields: Int) {
+            self.maxBytes = maxBytes
+            self.maxFields = maxFields
+        }
+
+        /// Takes one line with its end. True once the section of the final response is complete.
+        mutating func feed(_ line: UnsafeRawBufferPointer) throws(ImageError) -> Bool {
+            bytes += line.count
+            count += 1
+            // The status line and the empty line are no fields.
+            guard bytes <= maxBytes, count <= maxFields + 2 else {
+                throw .tooLarge(.init("the header section has more than \(maxBytes) bytes or \(maxFields) fields"))
+            }
+            if isComplete { return false }
+            var end = line.endIndex
+            if end > line.startIndex, line[end - 1] == 10 { end -= 1 }
+            if end > line.startIndex, line[end - 1] == 13 { end -= 1 }
+            let text = line[..<end]
+            guard !text.contains(where: { $0 == 0 || $0 == 13 || $0 == 10 }) else {
+                throw .malformed("a header line has a NUL or a bare CR")
+            }
+            if text.isEmpty {
+                try endSection()
+            } else if status == 0 {
+                try readStatus(text)
+            } else {
+                try readField(text)
+            }
+            return isComplete
+        }
+
+        private mutating func readStatus(_ line: Slice<UnsafeRawBufferPointer>) throws(ImageError) {
+            let words = line.split(separator: 0x20, maxSplits: 2)
+            guard words.count >= 2, words[0].starts(with: "HTTP/".utf8), words[1].count == 3,
+                words[1].allSatisfy({ (48...57).contains($0) })
+            else { throw .malformed("the status line is malformed") }
+            status = words[1].reduce(0) { $0 * 10 + Int($1 - 48) }
+            guard status >= 100 else { throw .malformed("the status is \(status)") }
+            version = String(decoding: words[0].dropFirst(5), as: UTF8.self)
+        }
+
+        private mutating func readField(_ line: Slice<UnsafeRawBufferPointer>) throws(ImageError) {
+            if line.first == 0x20 || line.first == 0x09 {
+                // Obsolete line folding: a space (RFC 9112 §5.2).
+                guard let last = fields.fields.indices.last else { return }
+                fields.fields[last].value += " " + text(line)
+                return
+            }
+            // Neither a field without a name nor white space before the colon: libcurl does not heed them either.
+            guard let colon = line.firstIndex(of: 0x3A), colon > line.startIndex,
+                line[..<colon].allSatisfy(\.isToken)
+            else { return }
+            fields.append(String(decoding: line[..<colon], as: UTF8.self), text(line[(colon + 1)...]))
+        }
+
+        private mutating func endSection() throws(ImageError) {
+            guard status >= 200 else {
+                guard status != 0 else { throw .malformed("the response has no status line") }
+                status = 0
+                fields = .init()
+                return
+            }
+            // RFC 9110 §8.6: what is repeated must be the same.
+            let lengths = fields.values("content-length").flatMap { $0.split(separator: ",") }
+            for text in lengths {
+                let digits = text.trimmed
+                guard digits.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(digits) else {
+                    throw .malformed("Content-Length is \(text.debugDescription)")
+                }
+                guard contentLength == nil || contentLength == length else {
+                    throw .malformed("Content-Length is contradictory: \(lengths.joined(separator: ", "))")
+                }
+                contentLength = length
+            }
+            if fields["transfer-encoding"] != nil { contentLength = nil }
+            isComplete = true
+        }
+
+        /// A value without white space around it, in UTF-8 or else ISO 8859-1.
+        private func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+            var value = bytes
+            while let first = value.first, first == 0x20 || first == 0x09 { value = value.dropFirst() }
+            while let last = value.last, last == 0x20 || last == 0x09 { value = value.dropLast() }
+            return String(validating: value, as: UTF8.self)
+                ?? String(String.UnicodeScalarView(value.map { Unicode.Scalar($0) }))
+        }
+    }
+
+    extension Substring {
+        fileprivate var trimmed: Substring {
+            var text = self
+            while let first = text.first, first == " " || first == "\t" { text = text.dropFirst() }
+            while let last = text.last, last == " " || last == "\t" { text = text.dropLast() }
+            return text
+        }
+    }
+
+    extension ImageError {
+        /// A response that breaks the protocol.
+        fileprivate static func malformed(_ detail: String) -> ImageError { .unreachable(.init(detail)) }
+    }
+#endif
