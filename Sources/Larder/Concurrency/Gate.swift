@@ -41,7 +41,8 @@ package final class Gate: Sendable {
         return try await body()
     }
 
-    private func acquire(cost: Int, priority: SharedPriority) async throws(ImageError) {
+    /// Takes `cost` of the gate until `release`: for work whose end is not that of a function.
+    package func acquire(cost: Int = 1, priority: SharedPriority = SharedPriority()) async throws(ImageError) {
         let id = state.withLock { state -> UInt64 in
             state.lastID += 1
             return state.lastID
@@ -76,7 +77,7 @@ package final class Gate: Sendable {
         if !admitted { throw .cancelled(.init("cancelled while it waited")) }
     }
 
-    private func release(cost: Int) {
+    package func release(cost: Int = 1) {
         let admitted = state.withLock { state -> [Waiter] in
             state.free += cost
             var admitted: [Waiter] = []

@@ -3,7 +3,7 @@
 /// The transport's thread calls ``push(_:)`` and ``finish(_:)``; the consumer awaits ``next()``, which gives all
 /// bytes that have arrived since. Where more than `highWater` bytes wait, `push` answers false; once the consumer
 /// has taken them, `onDrain` is called, for transports that can pause. ``cancel()``, the end of the consuming task
-/// or the release of the body calls `onCancel` once, unless the transfer has finished.
+/// or the release of the body calls `onCancel`, unless the transfer has finished.
 public final class ResponseBody: Sendable {
     private struct State {
         var buffer: [UInt8] = []
@@ -21,7 +21,7 @@ public final class ResponseBody: Sendable {
     /// - Parameters:
     ///   - highWater: bytes that may wait before `push` answers false. 256 KiB by default.
     ///   - onDrain: called, from the consumer's thread, when a full queue has been emptied.
-    ///   - onCancel: called once, from any thread, when nobody wants the rest. Must not block.
+    ///   - onCancel: called from any thread when nobody wants the rest. Must not block; a second call does nothing.
     public init(
         highWater: Int = 256 << 10, onDrain: @escaping @Sendable () -> Void = {},
         onCancel: @escaping @Sendable () -> Void = {}
@@ -111,6 +111,16 @@ public final class ResponseBody: Sendable {
             cancel()
         }
         return try result.get()
+    }
+
+    /// Whether no byte will be added any more.
+    package var isFinished: Bool { state.withLock { $0.end != nil || $0.isCancelled } }
+
+    /// Ends the body with an error of the consumer's side (a deadline, a limit) and stops the transfer.
+    package func abort(_ error: ImageError) {
+        guard !isFinished else { return }
+        finish(error)
+        onCancel()
     }
 
     /// Stops the transfer and drops what waits. Safe from any thread, more than once, and after the end.

@@ -1,0 +1,267 @@
+import Foundation
+import FoundationNetworking
+
+/// One exchange through URLSession: from the gate to the end of the body, over as many tasks as stalls make needed.
+package final class URLSessionTransfer: Sendable {
+    private typealias Head = CheckedContinuation<Result<TransportResponse, ImageError>, Never>
+
+    private struct State {
+        var waiter: Head?
+        /// What `open` answers where nobody waits yet.
+        var answer: Result<TransportResponse, ImageError>?
+        var task: URLSessionTask?
+        var box: URLSessionBox?
+        var hasHead = false
+        /// Weak, so that a body that its consumer drops stops the transfer.
+        weak var body: ResponseBody?
+        var started: UInt64 = 0
+        var lastByte: UInt64 = 0
+        /// Sockets with an unread answer at the last look: two looks that agree are a stall.
+        var suspects: Set<ProcessSockets.Unread> = []
+        var suspectSince: UInt64?
+        var stalls = 0
+        var isConnected = false
+        var declared: Int64?
+        var received: Int64 = 0
+        var pressed = 0
+        var ended = false
+    }
+
+    private let state = Lock(State())
+    let request: TransportRequest
+    private let sessions: URLSessionPool
+    private let watch: TransferWatch
+    private let release: @Sendable () -> Void
+
+    /// - Parameter release: called exactly once, when the transfer holds no connection any more.
+    init(
+        request: TransportRequest, sessions: URLSessionPool, watch: TransferWatch,
+        release: @escaping @Sendable () -> Void
+    ) {
+        self.request = request
+        self.sessions = sessions
+        self.watch = watch
+        self.release = release
+    }
+
+    func open() async throws(ImageError) -> TransportResponse {
+        let now = watch.now
+        state.withLock { ($0.started, $0.lastByte) = (now, now) }
+        watch.add(self)
+        sessions.start(urlRequest, for: self)
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: Head) in
+                let answer = state.withLock { state in
+                    if state.answer == nil { state.waiter = continuation }
+                    defer { state.answer = nil }
+                    return state.answer
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            end(.cancelled(.init("cancelled while it waited for the response")))
+        }
+        return try result.get()
+    }
+
+    private var urlRequest: URLRequest {
+        var urlRequest = URLRequest(url: request.url)
+        urlRequest.httpMethod = request.method
+        // One field of each name is all that URLRequest can hold.
+        for field in request.fields.fields {
+            urlRequest.setValue(request.fields[field.name], forHTTPHeaderField: field.name)
+        }
+        // A gzip body is decoded on the way while the length stays that of the compressed one.
+        urlRequest.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+        if !request.body.isEmpty { urlRequest.httpBody = Data(request.body) }
+        return urlRequest
+    }
+
+    // MARK: - From the session
+
+    /// False where the transfer has ended already, so that the task must not run.
+    func attached(_ task: URLSessionTask, on box: URLSessionBox) -> Bool {
+        state.withLock { state in
+            guard !state.ended else { return false }
+            (state.task, state.box) = (task, box)
+            return true
+        }
+    }
+
+    /// The pool is closed.
+    func refused() { end(.cancelled(.init("the transport was released"))) }
+
+    func touch() {
+        let now = watch.now
+        state.withLock { $0.lastByte = now }
+    }
+
+    func received(_ response: URLResponse, of task: URLSessionTask) {
+        guard let response = response as? HTTPURLResponse, !state.withLock(\.hasHead) else { return }
+        let fields = HTTPFields(response)
+        let headerBytes = fields.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
+        guard headerBytes <= request.maxHeaderBytes else {
+            return end(
+                .tooLarge(.init("\(headerBytes) bytes of header fields, the limit is \(request.maxHeaderBytes)")))
+        }
+        let body = ResponseBody(
+            onDrain: { [weak self] in self?.state.withLock { $0.pressed = 0 } },
+            onCancel: { [weak self] in self?.end(.cancelled(.init("the body was cancelled"))) })
+        let answer = TransportResponse(status: response.statusCode, fields: fields, body: body)
+        let now = watch.now
+        let waiter = state.withLock { state -> Head? in
+            guard !state.ended, state.task === task, !state.hasHead else { return nil }
+            (state.hasHead, state.body) = (true, body)
+            state.lastByte = now
+            state.declared = fields["Content-Encoding"] == nil ? fields["Content-Length"].flatMap { Int64($0) } : nil
+            if state.waiter == nil { state.answer = .success(answer) }
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(returning: .success(answer))
+    }
+
+    func received(_ data: Data, of task: URLSessionTask) {
+        let now = watch.now
+        let body = state.withLock { state -> ResponseBody? in
+            guard !state.ended, state.task === task else { return nil }
+            state.lastByte = now
+            state.received += Int64(data.count)
+            return state.body
+        }
+        guard let body, !data.withUnsafeBytes({ body.push($0) }) else { return }
+        let pressed = state.withLock { state in
+            state.pressed += data.count
+            return state.pressed
+        }
+        if pressed > watch.configuration.maxWaitingBytes {
+            end(.tooLarge(.init("\(pressed) bytes waited for their consumer")))
+        }
+    }
+
+    /// A 401 whose challenge nobody answers: the response is whole.
+    func answeredByChallenge(_ task: URLSessionTask) {
+        if let response = task.response { received(response, of: task) }
+        end(nil, cancelling: true)
+    }
+
+    func completed(_ task: URLSessionTask, _ error: (any Error)?) {
+        guard state.withLock({ $0.task === task && !$0.ended }) else { return }
+        if error == nil, let response = task.response {
+            // A redirect that leads nowhere completes without the callback for its response.
+            received(response, of: task)
+        }
+        let (hasHead, received, declared) = state.withLock { ($0.hasHead, $0.received, $0.declared) }
+        if let error {
+            end(.init(urlSession: error, hasHead: hasHead, received: received, declared: declared), cancelling: false)
+        } else if !hasHead {
+            end(.unreachable(.init("the server sent no response")), cancelling: false)
+        } else {
+            end(nil, cancelling: false)
+        }
+    }
+
+    // MARK: - The end
+
+    /// Ends the transfer once: tells whoever waits, stops the task, and gives the place in the gate back.
+    private func end(_ error: ImageError?, cancelling: Bool = true) {
+        let error = error?.at(request.url)
+        let ended = state.withLock { state -> (body: ResponseBody?, waiter: Head?, task: URLSessionTask?)? in
+            guard !state.ended else { return nil }
+            state.ended = true
+            if let error, !state.hasHead, state.waiter == nil { state.answer = .failure(error) }
+            defer { (state.body, state.waiter, state.task, state.box) = (nil, nil, nil, nil) }
+            return (state.body, state.waiter, state.task)
+        }
+        guard let ended else { return }
+        watch.remove(self)
+        ended.body?.finish(error)
+        if let error { ended.waiter?.resume(returning: .failure(error)) }
+        if cancelling, let task = ended.task {
+            sessions.cancel(task, then: release)
+        } else {
+            release()
+        }
+    }
+
+    // MARK: - Deadlines and stalls
+
+    /// Looks at the clock: called by the watch a few times a second.
+    func check(now: UInt64, sockets: () -> ProcessSockets) {
+        let (silence, hasHead, isRunning) = state.withLock { state in
+            (Double(now &- min(now, state.lastByte)) / 1e9, state.hasHead, state.task != nil && !state.ended)
+        }
+        let deadlines = request.deadlines
+        if isRunning, silence >= watch.configuration.stallTimeout, isStalled(now: now, sockets().unread(port: port)) {
+            return restart(now: now)
+        }
+        if hasHead {
+            if silence >= deadlines.idle { end(.timedOut(.idle, .init("no byte for \(deadlines.idle) s"))) }
+            return
+        }
+        guard silence >= min(deadlines.connect, deadlines.idle) else { return }
+        // URLSession does not tell when it has connected: our own sockets do.
+        let connected = state.withLock(\.isConnected) || sockets().isConnected(port: port)
+        if connected { state.withLock { $0.isConnected = true } }
+        if connected, silence >= deadlines.idle {
+            end(.timedOut(.idle, .init("no response for \(deadlines.idle) s")))
+        } else if !connected, silence >= deadlines.connect {
+            end(.timedOut(.connect, .init("no connection within \(deadlines.connect) s")))
+        }
+    }
+
+    private var port: UInt16 {
+        UInt16(exactly: request.url.port ?? (request.url.scheme?.lowercased() == "https" ? 443 : 80)) ?? 0
+    }
+
+    /// Whether an answer has lain unread in a socket of that server's port since the last look.
+    private func isStalled(now: UInt64, _ unread: Set<ProcessSockets.Unread>) -> Bool {
+        let timeout = UInt64(watch.configuration.stallTimeout * 1e9)
+        return state.withLock { state in
+            let same = state.suspects.intersection(unread)
+            state.suspects = unread
+            guard !same.isEmpty, let since = state.suspectSince else {
+                state.suspectSince = unread.isEmpty ? nil : now
+                return false
+            }
+            return now &- since >= timeout / 2
+        }
+    }
+
+    /// A new socket can get the number of one just closed, and URLSession never hears that it is readable: begin anew
+    /// on a fresh session, where nothing has reached the consumer yet.
+    private func restart(now: UInt64) {
+        let (task, box, canRestart) = state.withLock { state -> (URLSessionTask?, URLSessionBox?, Bool) in
+            guard !state.ended, let task = state.task else { return (nil, nil, false) }
+            let canRestart =
+                !state.hasHead && state.stalls < watch.configuration.maxStallRetries
+                && ["GET", "HEAD"].contains(request.method)
+            guard canRestart else { return (task, nil, false) }
+            defer { (state.task, state.box) = (nil, nil) }
+            state.stalls += 1
+            state.suspects = []
+            state.suspectSince = nil
+            state.lastByte = now
+            return (task, state.box, true)
+        }
+        guard let task else { return }
+        guard canRestart else {
+            return end(.unreachable(.init("URLSession stalled: the answer lay unread", isTransient: true)))
+        }
+        watch.countStall()
+        sessions.cancel(task) {}
+        sessions.start(urlRequest, for: self, insteadOf: box)
+    }
+}
+
+extension HTTPFields {
+    /// URLSession keeps neither the order of the fields nor repeated ones apart: by name, joined.
+    init(_ response: HTTPURLResponse) {
+        var fields: [Field] = []
+        for (name, value) in response.allHeaderFields {
+            guard let name = name as? String, let value = value as? String else { continue }
+            fields.append(Field(name, value))
+        }
+        self.init(fields.sorted { $0.name < $1.name })
+    }
+}
