@@ -57,7 +57,9 @@ let package = Package(
         .testTarget(name: "TiersTests", dependencies: ["Larder", "TestSupport"]),
         .testTarget(name: "LoadingTests", dependencies: ["Larder", "TestSupport"]),
         .testTarget(name: "PrefetchTests", dependencies: ["LarderPrefetch", "TestSupport"]),
-        .testTarget(name: "WorkersTests", dependencies: ["LarderWorkers", "TestSupport"]),
+        .executableTarget(
+            name: "ScriptedWorker", dependencies: ["LarderWorkers"], path: "Tests/ScriptedWorker"),
+        .testTarget(name: "WorkersTests", dependencies: ["LarderWorkers", "ScriptedWorker", "TestSupport"]),
         .testTarget(name: "ServerTests", dependencies: ["LarderServer", "TestSupport"]),
         .testTarget(name: "CommandTests", dependencies: ["LarderCommand", "TestSupport"]),
     ],

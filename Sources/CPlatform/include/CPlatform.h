@@ -1,3 +1,6 @@
 #ifndef LARDER_CPLATFORM_H
 #define LARDER_CPLATFORM_H
+
+#include "larder_spawn.h"
+
 #endif

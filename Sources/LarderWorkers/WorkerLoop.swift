@@ -1,0 +1,94 @@
+import CPlatform
+import Foundation
+import Larder
+
+/// The worker's side: reads rows from standard input, runs them at once, and writes a line for each.
+package enum WorkerLoop {
+    /// How the loop reaches its coordinator: taken before anything else may write to standard output.
+    package struct Channel: Sendable {
+        let input: Int32
+        let output: Int32
+    }
+
+    /// Makes this process a worker: it dies with its coordinator, leaves no core file, is limited to `dataBytes` of
+    /// data segment, leaves signals from the terminal to its coordinator, and keeps standard output for its lines.
+    /// Whatever else is printed goes to standard error.
+    package static func become(dataBytes: UInt64 = 1 << 30) -> Channel? {
+        guard larder_become_worker(dataBytes) == 0 else { return nil }
+        signal(SIGINT, SIG_IGN)
+        signal(SIGTERM, SIG_IGN)
+        signal(SIGPIPE, SIG_IGN)
+        let output = fcntl(1, F_DUPFD_CLOEXEC, 3)
+        guard output >= 0, dup2(2, 1) == 1 else { return nil }
+        return Channel(input: 0, output: output)
+    }
+
+    /// Runs until the input ends; then gives up what is under way, waits for its lines, and returns.
+    ///
+    /// - Parameters:
+    ///   - prepare: makes the handler from the setup line; nil where the line makes no sense, which ends the loop.
+    ///   - handler: runs a row: its line in, the result's line out. Its task is cancelled when the row is given up.
+    package static func run(
+        _ channel: Channel,
+        prepare: @escaping @Sendable ([UInt8]) -> (@Sendable ([UInt8]) async -> [UInt8])?
+    ) async {
+        let writer = LineWriter(channel.output)
+        writer.write(WorkerLine.hello)
+        let (lines, source) = AsyncStream.makeStream(of: [UInt8].self)
+        let thread = Thread {
+            var reader = LineReader(descriptor: channel.input)
+            while let line = reader.next() { source.yield(line) }
+            source.finish()
+        }
+        thread.name = "larder-worker-input"
+        thread.start()
+
+        var iterator = lines.makeAsyncIterator()
+        guard let setup = await iterator.next(), let handler = prepare(setup) else { return }
+        let running = Lock<[Int: Task<Void, Never>]>([:])
+        while let line = await iterator.next() {
+            guard let row = WorkerLine.row(of: line) else { continue }
+            if WorkerLine.isCancel(line) {
+                running.withLock { $0[row] }?.cancel()
+                continue
+            }
+            running.withLock { table in
+                table[row] = Task {
+                    let result = await handler(line)
+                    running.withLock { _ = $0.removeValue(forKey: row) }
+                    writer.write(result)
+                }
+            }
+        }
+        let rest = running.withLock { Array($0.values) }
+        for task in rest { task.cancel() }
+        for task in rest { await task.value }
+        writer.flush()
+    }
+
+    /// Writes whole lines in order, from a queue of its own: a pipe may be full.
+    private final class LineWriter: Sendable {
+        private let descriptor: Int32
+        private let queue = DispatchQueue(label: "larder.worker.output")
+
+        init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+        func write(_ line: [UInt8]) {
+            queue.async { [descriptor] in
+                let bytes = line + [10]
+                var sent = 0
+                while sent < bytes.count {
+                    let count = bytes.withUnsafeBytes {
+                        Glibc.write(descriptor, $0.baseAddress! + sent, bytes.count - sent)
+                    }
+                    if count < 0 && errno == EINTR { continue }
+                    // The coordinator has gone: nobody is left to tell.
+                    guard count > 0 else { return }
+                    sent += count
+                }
+            }
+        }
+
+        func flush() { queue.sync {} }
+    }
+}

@@ -1,0 +1,177 @@
+/// Who does what: the slots of a pool, the rows that wait, and what a death means for them. A plain value: the
+/// pool locks it, and does what it says outside the lock.
+struct WorkerRoster {
+    /// A row and whoever waits for it.
+    struct Job {
+        let row: Int
+        let line: [UInt8]
+        let continuation: CheckedContinuation<WorkerPool.Reply, Never>
+        /// Deaths of a worker in which this was the only row.
+        var deathsAlone = 0
+        var killsAlone = 0
+    }
+
+    private struct Slot {
+        var process: WorkerProcess?
+        /// Whether a thread looks after the slot.
+        var isSupervised = false
+        var jobs: [Int: Job] = [:]
+        let credits: Int
+        /// Takes only rows that were in the hands of a worker that died.
+        let isApart: Bool
+    }
+
+    /// A row that has killed this many workers alone is guilty.
+    private static let maxDeathsAlone = 2
+    /// SIGKILL is more often the system's (or an operator's) doing than the row's.
+    private static let maxKillsAlone = 5
+
+    private var slots: [Slot]
+    private var waiting: ArraySlice<Job> = []
+    private var suspects: ArraySlice<Job> = []
+    private var isStopping = false
+    private var emptied: CheckedContinuation<Void, Never>?
+    private(set) var deaths = 0
+
+    init(workers: Int, credits: Int) {
+        slots = (0..<workers).map { _ in Slot(credits: credits, isApart: false) }
+        slots.append(Slot(credits: 1, isApart: true))
+    }
+
+    var processes: [WorkerProcess] { slots.compactMap(\.process) }
+
+    /// Takes a row in, or says why not.
+    mutating func add(_ job: Job) -> WorkerPool.Reply? {
+        if isStopping { return .cancelled }
+        waiting.append(job)
+        return nil
+    }
+
+    /// The slots for which a thread must be started now.
+    mutating func takeStarts() -> [Int] {
+        guard !isStopping else { return [] }
+        var wanted = waiting.count
+        var starts: [Int] = []
+        for index in slots.indices where !slots[index].isSupervised {
+            if slots[index].isApart {
+                if suspects.isEmpty { continue }
+            } else {
+                if wanted <= 0 { continue }
+                wanted -= slots[index].credits
+            }
+            slots[index].isSupervised = true
+            starts.append(index)
+        }
+        return starts
+    }
+
+    /// The rows that go out now, each with its worker: always to the one with the fewest in hand.
+    mutating func takeSends() -> [(WorkerProcess, [UInt8])] {
+        guard !isStopping else { return [] }
+        var sends: [(WorkerProcess, [UInt8])] = []
+        func choose(apart: Bool) -> Int? {
+            slots.indices.filter {
+                slots[$0].isApart == apart && slots[$0].process != nil && slots[$0].jobs.count < slots[$0].credits
+            }.min { slots[$0].jobs.count < slots[$1].jobs.count }
+        }
+        func give(_ job: Job, to index: Int) {
+            slots[index].jobs[job.row] = job
+            if let process = slots[index].process { sends.append((process, job.line)) }
+        }
+        while !suspects.isEmpty, let index = choose(apart: true), let job = suspects.popFirst() { give(job, to: index) }
+        while !waiting.isEmpty, let index = choose(apart: false), let job = waiting.popFirst() { give(job, to: index) }
+        return sends
+    }
+
+    /// A worker is ready. False where it is no longer wanted.
+    mutating func started(_ slot: Int, _ process: WorkerProcess) -> Bool {
+        slots[slot].process = process
+        return !isStopping
+    }
+
+    /// Takes a finished row out of its worker's hands.
+    mutating func finished(_ row: Int, in slot: Int) -> Job? { slots[slot].jobs.removeValue(forKey: row) }
+
+    /// What the end of a worker means for the rows it had in hand: those that are given a reply end with it, the
+    /// others wait to be tried alone.
+    mutating func ended(_ slot: Int, _ end: ProcessEnd) -> [(Job, WorkerPool.Reply)] {
+        let jobs = slots[slot].jobs.values.sorted { $0.row < $1.row }
+        slots[slot].jobs = [:]
+        slots[slot].process = nil
+        if isStopping { return jobs.map { ($0, .cancelled) } }
+        guard !jobs.isEmpty || end != .exit(0) else { return [] }
+        deaths += 1
+        var ends: [(Job, WorkerPool.Reply)] = []
+        for var job in jobs {
+            if jobs.count == 1 {
+                if end == .signal(9) { job.killsAlone += 1 } else { job.deathsAlone += 1 }
+            }
+            if job.deathsAlone >= Self.maxDeathsAlone || job.killsAlone >= Self.maxKillsAlone {
+                let signal: Int32? = if case .signal(let number) = end { number } else { nil }
+                ends.append((job, .crashed(signal: signal)))
+            } else {
+                suspects.append(job)
+            }
+        }
+        return ends
+    }
+
+    /// The rows that cannot run because no worker of this slot's kind can be started.
+    mutating func fail(_ slot: Int) -> [Job] {
+        if slots[slot].isApart {
+            defer { suspects = [] }
+            return Array(suspects)
+        }
+        // While another worker lives, the rows wait for it.
+        guard !slots.contains(where: { !$0.isApart && $0.process != nil }) else { return [] }
+        defer { waiting = [] }
+        return Array(waiting)
+    }
+
+    /// Whether the slot's thread should start another worker; false ends the thread.
+    mutating func startAgain(_ slot: Int) -> Bool {
+        let hasWork = slots[slot].isApart ? !suspects.isEmpty : !waiting.isEmpty
+        slots[slot].isSupervised = hasWork && !isStopping
+        return slots[slot].isSupervised
+    }
+
+    enum Cancellation {
+        case dropped(Job)
+        case running(WorkerProcess)
+        case unknown
+    }
+
+    /// Gives a row up: at once where it waits; where it runs, its worker must be told.
+    mutating func cancel(_ row: Int) -> Cancellation {
+        if let index = waiting.firstIndex(where: { $0.row == row }) { return .dropped(waiting.remove(at: index)) }
+        if let index = suspects.firstIndex(where: { $0.row == row }) { return .dropped(suspects.remove(at: index)) }
+        for slot in slots where slot.jobs[row] != nil {
+            if let process = slot.process { return .running(process) }
+        }
+        return .unknown
+    }
+
+    /// Takes nothing more in; gives what waits and whom to tell.
+    mutating func stop() -> ([Job], [WorkerProcess]) {
+        isStopping = true
+        defer {
+            waiting = []
+            suspects = []
+        }
+        return (Array(waiting) + Array(suspects), processes)
+    }
+
+    /// Keeps the continuation until the last thread has ended. True where none runs.
+    mutating func whenEmpty(_ continuation: CheckedContinuation<Void, Never>) -> Bool {
+        if !slots.contains(where: \.isSupervised) { return true }
+        emptied = continuation
+        return false
+    }
+
+    /// Whoever waits for the end, once the last thread has ended.
+    mutating func takeEmptied() -> CheckedContinuation<Void, Never>? {
+        guard !slots.contains(where: \.isSupervised) else { return nil }
+        defer { emptied = nil }
+        return emptied
+    }
+}
