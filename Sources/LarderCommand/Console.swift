@@ -1,0 +1,80 @@
+import Foundation
+import Larder
+
+/// Where a command writes: data on `out`, everything else on `err`. Tests put their own in its place.
+struct Console: Sendable {
+    var out: @Sendable ([UInt8]) throws(BrokenPipe) -> Void
+    var err: @Sendable ([UInt8]) -> Void
+    var environment: [String: String]
+    /// Whether each stream is a terminal.
+    var outIsTerminal = false
+    var errIsTerminal = false
+    /// `auto`, `always` or `never`: set from `--color`.
+    var color = ColorChoice.auto
+
+    enum ColorChoice: String, Sendable, CaseIterable { case auto, always, never }
+
+    /// Nobody reads standard output any more (`| head`): the command ends quietly.
+    struct BrokenPipe: Error {}
+
+    /// The process's own streams.
+    static func system() -> Console {
+        Console(
+            out: { (bytes) throws(BrokenPipe) in if !writeAll(1, bytes) { throw BrokenPipe() } },
+            err: { _ = writeAll(2, $0) },
+            environment: ProcessInfo.processInfo.environment,
+            outIsTerminal: isatty(1) == 1, errIsTerminal: isatty(2) == 1)
+    }
+
+    func print(_ text: String) throws(BrokenPipe) { try out(Array((text + "\n").utf8)) }
+    func note(_ text: String) { err(Array((text + "\n").utf8)) }
+
+    /// An error for people: what was wrong and, on a line of its own, what to do.
+    func fail(_ message: String, hint: String? = nil) {
+        note(paint("larder:", .red, on: errIsTerminal) + " " + message)
+        if let hint { note("  " + hint) }
+    }
+
+    enum Style: String { case red = "31", green = "32", yellow = "33", dim = "2", bold = "1" }
+
+    func paint(_ text: String, _ style: Style, on terminal: Bool) -> String {
+        hasColor(terminal) ? "\u{1b}[\(style.rawValue)m\(text)\u{1b}[0m" : text
+    }
+
+    /// `NO_COLOR` (not empty) and `TERM=dumb` turn colour off where `--color` does not say otherwise.
+    func hasColor(_ terminal: Bool) -> Bool {
+        switch color {
+        case .always: true
+        case .never: false
+        case .auto: terminal && (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"
+        }
+    }
+
+    /// Columns of the terminal; 80 where it cannot be told.
+    var width: Int {
+        var size = winsize()
+        if ioctl(2, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 { return Int(size.ws_col) }
+        return environment["COLUMNS"].flatMap { Int($0) } ?? 80
+    }
+}
+
+/// Writes all bytes, going on after interruptions; false where the other side has gone or the disk is full.
+func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Bool {
+    bytes.withUnsafeBytes { buffer in
+        var rest = buffer[...]
+        while let base = rest.baseAddress, !rest.isEmpty {
+            let count = write(descriptor, base, rest.count)
+            if count < 0 {
+                if errno == EINTR { continue }
+                if errno == EAGAIN {
+                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    poll(&ready, 1, -1)
+                    continue
+                }
+                return false
+            }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+}
