@@ -137,7 +137,8 @@ struct ArgumentParser {
     private func checked(_ value: String, _ option: Option) throws(UsageError) -> String {
         guard option.choices.isEmpty || option.choices.contains(value) else {
             throw UsageError(
-                "--\(option.name) cannot be '\(value)'", hint: "It is one of: " + option.choices.joined(separator: ", "))
+                "--\(option.name) cannot be '\(value)'", hint: "It is one of: " + option.choices.joined(separator: ", ")
+            )
         }
         return value
     }
@@ -196,7 +197,8 @@ struct Arguments: Sendable {
     func integer(_ name: String, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
         guard let text = try string(name) else { return nil }
         guard let value = Int(text), range.contains(value) else {
-            let most = range.upperBound == .max ? "\(range.lowerBound) or more" : "\(range.lowerBound) to \(range.upperBound)"
+            let most =
+                range.upperBound == .max ? "\(range.lowerBound) or more" : "\(range.lowerBound) to \(range.upperBound)"
             throw mistake(name, text, "a whole number, \(most)")
         }
         return value
@@ -261,7 +263,9 @@ private func distance(_ left: [Character], _ right: [Character]) -> Int {
         var row = [i + 1]
         for j in right.indices {
             var cost = min(rows[i][j] + (left[i] == right[j] ? 0 : 1), rows[i][j + 1] + 1, row[j] + 1)
-            if i > 0, j > 0, left[i] == right[j - 1], left[i - 1] == right[j] { cost = min(cost, rows[i - 1][j - 1] + 1) }
+            if i > 0, j > 0, left[i] == right[j - 1], left[i - 1] == right[j] {
+                cost = min(cost, rows[i - 1][j - 1] + 1)
+            }
             row.append(cost)
         }
         rows.append(row)

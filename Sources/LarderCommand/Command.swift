@@ -19,7 +19,9 @@ struct Command: Sendable {
     var run: @Sendable (Arguments, Console) async throws -> ExitStatus
 
     /// Its own options and those that every command has.
-    var allOptions: [Option] { options + CommonOptions.all.filter { common in !options.contains { $0.name == common.name } } }
+    var allOptions: [Option] {
+        options + CommonOptions.all.filter { common in !options.contains { $0.name == common.name } }
+    }
 }
 
 /// What the process ends with.
@@ -73,7 +75,7 @@ enum CommonOptions {
 /// The program: which commands there are, and how one of them is called.
 enum Program {
     static let commands: [Command] = [
-        .prefetch, .inspect, .version, .completions, .documentation,
+        .version, .completions, .documentation,
     ]
 
     static let summary = "downloads images once, checks them, and keeps them"
@@ -116,7 +118,8 @@ enum Program {
         guard let command = commands.first(where: { $0.name == name }) else {
             let near = nearest(to: name, among: commands.filter { !$0.isHidden }.map(\.name))
             throw UsageError(
-                name.hasPrefix("-") ? "an option cannot stand before the command: \(name)" : "there is no command '\(name)'",
+                name.hasPrefix("-")
+                    ? "an option cannot stand before the command: \(name)" : "there is no command '\(name)'",
                 hint: near.map { "Did you mean larder \($0)?" } ?? "larder --help shows them.")
         }
         let parser = ArgumentParser(command.allOptions, environment: console.environment)

@@ -25,8 +25,10 @@ enum CommandReference {
     }
 
     private static func section(_ command: Command) -> String {
-        var text = "\n## larder \(command.name)\n\n\(command.summary.prefix(1).uppercased())\(command.summary.dropFirst()).\n"
-        text += "\n    larder \(command.name) [OPTION]..." + (command.operands.isEmpty ? "" : " " + command.operands) + "\n"
+        var text =
+            "\n## larder \(command.name)\n\n\(command.summary.prefix(1).uppercased())\(command.summary.dropFirst()).\n"
+        text +=
+            "\n    larder \(command.name) [OPTION]..." + (command.operands.isEmpty ? "" : " " + command.operands) + "\n"
         for paragraph in command.details { text += "\n\(paragraph)\n" }
         if !command.examples.isEmpty {
             text += "\n"
@@ -42,14 +44,16 @@ enum CommandReference {
         for option in options {
             let name = "`" + option.synopsis.trimmingPrefix { $0 == " " } + "`"
             let help = (option.help + (option.isRepeatable ? "; may be repeated" : "")).replacing("|", with: "\\|")
-            text += "| \(name.replacing("|", with: "\\|")) | \(help) | \(option.defaultValue.map { "`\($0)`" } ?? "") |\n"
+            text +=
+                "| \(name.replacing("|", with: "\\|")) | \(help) | \(option.defaultValue.map { "`\($0)`" } ?? "") |\n"
         }
         return text
     }
 
     /// The man page in man(7) markup.
     static func manual(version: String) -> String {
-        var text = ".TH LARDER 1 \"\" \"larder \(version)\" \"User Commands\"\n.SH NAME\nlarder \\- \(escape(Program.summary))\n"
+        var text =
+            ".TH LARDER 1 \"\" \"larder \(version)\" \"User Commands\"\n.SH NAME\nlarder \\- \(escape(Program.summary))\n"
         text += ".SH SYNOPSIS\n"
         let commands = Program.commands.filter { !$0.isHidden }
         for command in commands {

@@ -30,7 +30,8 @@ enum CompletionScript: String, CaseIterable {
         text += "    esac\n    case \"$current\" in\n        -*)\n            case \"${COMP_WORDS[1]}\" in\n"
         for command in commands {
             let words = visible(command).flatMap { ["--" + $0.name] + ($0.short.map { ["-\($0)"] } ?? []) }
-            text += "                \(command.name)) COMPREPLY=($(compgen -W \"\(words.joined(separator: " "))\" -- \"$current\")) ;;\n"
+            text +=
+                "                \(command.name)) COMPREPLY=($(compgen -W \"\(words.joined(separator: " "))\" -- \"$current\")) ;;\n"
         }
         text += "            esac ;;\n        *) COMPREPLY=($(compgen -f -- \"$current\")) ;;\n    esac\n}\n"
         return text + "complete -o filenames -F _larder larder\n"
@@ -81,7 +82,8 @@ enum CompletionScript: String, CaseIterable {
     private var fish: String {
         var text = "# fish completion for larder: put it as larder.fish into ~/.config/fish/completions.\n"
         for command in commands {
-            text += "complete -c larder -n __fish_use_subcommand -f -a \(command.name) -d '\(fishQuoted(command.summary))'\n"
+            text +=
+                "complete -c larder -n __fish_use_subcommand -f -a \(command.name) -d '\(fishQuoted(command.summary))'\n"
         }
         for command in commands {
             for option in visible(command) {

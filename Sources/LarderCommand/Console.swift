@@ -35,7 +35,13 @@ struct Console: Sendable {
         if let hint { note("  " + hint) }
     }
 
-    enum Style: String { case red = "31", green = "32", yellow = "33", dim = "2", bold = "1" }
+    enum Style: String {
+        case red = "31"
+        case green = "32"
+        case yellow = "33"
+        case dim = "2"
+        case bold = "1"
+    }
 
     func paint(_ text: String, _ style: Style, on terminal: Bool) -> String {
         hasColor(terminal) ? "\u{1b}[\(style.rawValue)m\(text)\u{1b}[0m" : text
@@ -61,9 +67,9 @@ struct Console: Sendable {
 /// Writes all bytes, going on after interruptions; false where the other side has gone or the disk is full.
 func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Bool {
     bytes.withUnsafeBytes { buffer in
-        var rest = buffer[...]
-        while let base = rest.baseAddress, !rest.isEmpty {
-            let count = write(descriptor, base, rest.count)
+        var done = 0
+        while done < buffer.count {
+            let count = write(descriptor, buffer.baseAddress! + done, buffer.count - done)
             if count < 0 {
                 if errno == EINTR { continue }
                 if errno == EAGAIN {
@@ -73,7 +79,7 @@ func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Bool {
                 }
                 return false
             }
-            rest = rest.dropFirst(count)
+            done += count
         }
         return true
     }

@@ -17,7 +17,8 @@ enum HelpText {
         var lines = ["larder \(command.name): \(command.summary)", ""]
         lines += command.examples.map { "  \($0.line)" }
         if !command.examples.isEmpty { lines.append("") }
-        lines.append("Usage: larder \(command.name) [OPTION]..." + (command.operands.isEmpty ? "" : " " + command.operands))
+        lines.append(
+            "Usage: larder \(command.name) [OPTION]..." + (command.operands.isEmpty ? "" : " " + command.operands))
         lines.append("")
         let visible = command.allOptions.filter { !$0.isHidden }
         // A command with few options shows them all at once.
