@@ -153,7 +153,7 @@
         }
 
         deinit {
-            _ = try? stop()
+            end()
             try? FileManager.default.removeItem(atPath: directory)
         }
 
@@ -166,14 +166,18 @@
         /// Ends the server and gives the lines of its log: a connection's number and protocol for each request.
         @discardableResult
         func stop() throws -> [String] {
+            end()
+            let log = try Data(contentsOf: URL(fileURLWithPath: "\(directory)/access.log"))
+            return String(decoding: log, as: UTF8.self).split(separator: "\n").map(String.init)
+        }
+
+        private func end() {
             let running = process.withLock { process in
                 defer { process = nil }
                 return process
             }
             running?.terminate()
             running?.waitUntilExit()
-            let log = try String(contentsOfFile: "\(directory)/access.log", encoding: .utf8)
-            return log.split(separator: "\n").map(String.init)
         }
 
         private static func listener() throws -> (Int32, UInt16) {

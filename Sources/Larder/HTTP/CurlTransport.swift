@@ -67,6 +67,11 @@
             } onCancel: {
                 transfer.cancel()
             }
+            // This also takes the lock that the loop's thread has released: ThreadSanitizer does not see the hand-over
+            // inside the runtime where the answer came before the task was suspended.
+            guard !transfer.isCancelled else {
+                throw .cancelled(.init("the request was cancelled", url: transfer.url))
+            }
             do throws(ImageError) {
                 return try result.get()
             } catch {
