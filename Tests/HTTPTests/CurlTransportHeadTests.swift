@@ -69,6 +69,13 @@
             #expect(head.contentLength == 5)
         }
 
+        @Test func transferEncodingOverridesTheLength() throws {
+            let head = try head(
+                "HTTP/1.1 200 OK\r\n", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "\r\n")
+            #expect(head.contentLength == nil)
+            #expect(head.fields["content-length"] == nil)
+        }
+
         @Test func sizeAndCountAreLimited() throws {
             let long = "A: " + String(repeating: "x", count: 100) + "\r\n"
             #expect(throws: ImageError.self) { try self.head("HTTP/1.1 200 OK\r\n", long, maxBytes: 100) }

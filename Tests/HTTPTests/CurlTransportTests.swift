@@ -85,6 +85,39 @@
             guard case .refused(.scheme, _) = error else { return #expect(Bool(false), "\(error!)") }
         }
 
+        /// Checked where the socket is made, so whatever the name server says; and again on a connection that stands.
+        @Test(arguments: ["127.0.0.1", "localhost"])
+        func publicOnlyHoldsForNewAndForReusedConnections(_ host: String) async throws {
+            let origin = try Origin()
+            origin.otherwise { _ in .ok([1]) }
+            let url = try #require(URL(string: "http://\(host):\(origin.port)/"))
+            for connections in [0, 1] {
+                let error = await #expect(throws: ImageError.self) {
+                    _ = try await transport.open(.init(url: url, addresses: .publicOnly))
+                }
+                guard case .refused(.address, _) = error else { return #expect(Bool(false), "\(error!)") }
+                #expect(origin.connections == connections)
+                _ = try await transport.open(.init(url: url)).body.all()
+            }
+            // The connection that was refused is closed.
+            #expect(origin.connections == 2)
+            #expect(origin.requests.count == 2)
+        }
+
+        /// A proxy would look the name up where nobody can check the address.
+        @Test func publicOnlyPassesProxiesBy() async throws {
+            let proxy = try Origin()
+            proxy.otherwise { _ in .ok([1]) }
+            let transport = CurlTransport(configuration: .init(proxy: .url("http://127.0.0.1:\(proxy.port)")))
+            let url = try #require(URL(string: "http://localhost:1/a"))
+            #expect(try await transport.open(.init(url: url)).body.all() == [1])
+            #expect(proxy.requests[0].target == "http://localhost:1/a")
+            await #expect(throws: ImageError.self) {
+                _ = try await transport.open(.init(url: url, addresses: .publicOnly))
+            }
+            #expect(proxy.requests.count == 1)
+        }
+
         /// The body that nobody reads stops its own transfer, not the others.
         @Test func slowConsumerPausesItsTransferOnly() async throws {
             let origin = try Origin()
@@ -206,14 +239,6 @@
         @Test func saysWithWhichLibraryItWorks() {
             #expect(CurlTransport.version.hasPrefix("libcurl "))
             #expect(CurlTransport.version.contains("HTTP/1.1"))
-        }
-    }
-
-    extension ResponseBody {
-        fileprivate func all() async throws(ImageError) -> [UInt8] {
-            var bytes: [UInt8] = []
-            while let chunk = try await next() { bytes += chunk }
-            return bytes
         }
     }
 #endif

@@ -152,16 +152,20 @@
             return text
         }
 
-        /// The address as text, such as `192.0.2.1` or `2001:db8::1`; nil where it is neither IPv4 nor IPv6.
-        static func text(of address: UnsafePointer<curl_sockaddr>) -> String? {
-            // Not through `pointee`: a copy would end after the 16 bytes of the declared type, an IPv6 address not.
-            guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return nil }
-            let name = (UnsafeRawPointer(address) + offset).assumingMemoryBound(to: sockaddr.self)
-            return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer in
+        /// The socket address inside: not through `pointee`, because a copy would end after the 16 bytes of the declared
+        /// type, and an IPv6 address does not.
+        static func name(of address: UnsafePointer<curl_sockaddr>) -> UnsafePointer<sockaddr> {
+            (UnsafeRawPointer(address) + MemoryLayout<curl_sockaddr>.offset(of: \.addr)!)
+                .assumingMemoryBound(to: sockaddr.self)
+        }
+
+        /// The address as text, such as `192.0.2.1` or `2001:db8::1`.
+        static func text(of address: UnsafePointer<curl_sockaddr>) -> String {
+            withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer in
+                let length = socklen_t(address.pointee.addrlen)
                 guard let base = buffer.baseAddress,
-                    [AF_INET, AF_INET6].contains(address.pointee.family),
-                    getnameinfo(name, address.pointee.addrlen, base, socklen_t(NI_MAXHOST), nil, 0, NI_NUMERICHOST) == 0
-                else { return nil }
+                    getnameinfo(name(of: address), length, base, socklen_t(NI_MAXHOST), nil, 0, NI_NUMERICHOST) == 0
+                else { return "an address of family \(address.pointee.family)" }
                 return String(cString: base)
             }
         }

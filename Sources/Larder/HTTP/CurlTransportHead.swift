@@ -90,7 +90,11 @@
                 }
                 contentLength = length
             }
-            if fields["transfer-encoding"] != nil { contentLength = nil }
+            if fields["transfer-encoding"] != nil {
+                // RFC 9112 §6.3: it overrides the length, which must not mislead whoever reads on.
+                contentLength = nil
+                fields["content-length"] = nil
+            }
             isComplete = true
         }
 

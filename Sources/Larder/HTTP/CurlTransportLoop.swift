@@ -7,7 +7,7 @@
     ///
     /// Others leave commands, and wake the thread only where it sleeps: many requests at once cost one wakeup.
     final class CurlLoop: @unchecked Sendable {
-        // Sendable: `shared` is a lock; `configuration` and `addressPolicy` never change; all else is touched on
+        // Sendable: `shared` is a lock; `configuration` never changes; all else is touched on
         // the loop's thread only, and one such thread hands over to the next through `shared`.
         enum Command {
             case start(CurlTransfer)
@@ -194,8 +194,6 @@
         func expect(_ time: UInt64?) {
             if let time { nextDeadline = min(nextDeadline, time) }
         }
-
-        func permits(_ policy: AddressPolicy, _ address: String) -> Bool { true }
 
         // MARK: - Handles
 

@@ -103,12 +103,9 @@
 
         /// The socket for an address, or nil where the policy forbids it.
         func openSocket(_ address: UnsafePointer<curl_sockaddr>) -> Int32? {
-            if request.addresses != .any {
-                let text = CurlHandle.text(of: address)
-                guard let text, loop.permits(request.addresses, text) else {
-                    refusedAddress = text ?? "an address of family \(address.pointee.family)"
-                    return nil
-                }
+            guard request.addresses == .any || request.addresses.permits(CurlHandle.name(of: address)) else {
+                refusedAddress = CurlHandle.text(of: address)
+                return nil
             }
             triedAddress = true
             let kind = address.pointee.socktype | Int32(bitPattern: SOCK_CLOEXEC.rawValue)
@@ -118,7 +115,8 @@
 
         /// The connection stands, new or reused, and the request is about to be sent. False ends the transfer.
         func connected(to address: String) -> Bool {
-            if request.addresses != .any, !loop.permits(request.addresses, address) {
+            // A connection that is used again has been opened for another request, perhaps under another policy.
+            if request.addresses != .any, !request.addresses.permits(AddressPolicy.literal(address) ?? []) {
                 refusedAddress = address
                 triedAddress = false
                 return false

@@ -11,12 +11,12 @@ guard arguments.count == 5, let count = Int(arguments[3]), let width = Int(argum
     exit(2)
 }
 let base = arguments[2]
-let transport: any Transport = CurlTransport()
+let client = HTTPClient(transport: CurlTransport())
 
 func fetch(_ index: Int) async -> Int {
     guard let url = URL(string: base + String(index)) else { return 0 }
     do throws(ImageError) {
-        let response = try await transport.open(TransportRequest(url: url))
+        let response = try await client.open(TransportRequest(url: url))
         guard response.status == 200 else { return 0 }
         var bytes = 0
         while let chunk = try await response.body.next() { bytes += chunk.count }
@@ -48,4 +48,4 @@ let time = await clock.measure {
     }
 }
 let seconds = Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18
-print("\(transport.name): \(Int(Double(count) / seconds)) GETs/s, \(bytes) bytes in \(seconds) s")
+print("\(client.transport.name): \(Int(Double(count) / seconds)) GETs/s, \(bytes) bytes in \(seconds) s")
