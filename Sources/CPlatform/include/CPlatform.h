@@ -1,6 +1,7 @@
 #ifndef LARDER_CPLATFORM_H
 #define LARDER_CPLATFORM_H
 
+#include "larder_files.h"
 #include "larder_spawn.h"
 
 #endif

@@ -1,0 +1,29 @@
+#ifndef LARDER_FILES_H
+#define LARDER_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// What Swift cannot see of Linux: variadic calls, calls without a wrapper in glibc, calls behind _GNU_SOURCE.
+// Each returns what the system call returns and leaves errno as it was set.
+
+/// openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS: no symbolic link on the way is followed and nothing
+/// above `directory` is reached. Where the kernel has no openat2, the path is walked with O_NOFOLLOW.
+/// O_CLOEXEC and O_NOFOLLOW are always added.
+int larder_open_beneath(int directory, const char *path, int flags, mode_t mode);
+
+/// open(2), following symbolic links, with O_CLOEXEC.
+int larder_open(const char *path, int flags, mode_t mode);
+
+/// An open file description lock (F_OFD_SETLK): it ends with the description, so with the process.
+/// `type` is F_RDLCK, F_WRLCK or F_UNLCK. Never blocks: EAGAIN where another description holds it.
+int larder_ofd_lock(int fd, short type, int64_t offset, int64_t length);
+
+/// copy_file_range(2) between two offsets.
+ssize_t larder_copy_file_range(int from, int64_t from_offset, int to, int64_t to_offset, size_t count);
+
+/// syncfs(2).
+int larder_syncfs(int fd);
+
+#endif

@@ -1,0 +1,41 @@
+import Foundation
+import TestSupport
+
+@testable import Larder
+
+/// What the disk tier's tests share.
+enum DiskFixtures {
+    static func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        return (0..<count).map { _ in
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            return UInt8(truncatingIfNeeded: state >> 32)
+        }
+    }
+
+    static func metadata(
+        _ key: CacheKey, fields: HTTPFields = ["Content-Type": "image/jpeg", "ETag": "\"v1\""],
+        header: ImageHeader? = ImageHeader(format: .jpeg, width: 640, height: 480), extra: [String: String] = [:],
+        source: EntryMetadata.VariantSource? = nil, freshUntil: Int64 = 2_000_000_000_000
+    ) -> EntryMetadata {
+        EntryMetadata(
+            key: key, finalURL: key.url, fields: fields,
+            requestTime: Timestamp(milliseconds: 1_768_478_399_000),
+            responseTime: Timestamp(milliseconds: 1_768_478_399_500),
+            freshness: StoredFreshness(freshUntil: Timestamp(milliseconds: freshUntil)), header: header,
+            source: source, extra: extra)
+    }
+
+    static func key(_ number: Int) -> CacheKey { CacheKey(url: "https://example.com/images/\(number).jpg") }
+
+    @discardableResult
+    static func store(
+        _ tier: DiskTier, _ key: CacheKey, _ payload: [UInt8], _ metadata: EntryMetadata? = nil
+    ) throws -> StoredEntry {
+        let writer = try tier.begin(key)
+        try payload.withUnsafeBytes { try writer.append($0) }
+        return try writer.commit(metadata ?? self.metadata(key))
+    }
+}
