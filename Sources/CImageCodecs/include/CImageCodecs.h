@@ -1,3 +1,108 @@
 #ifndef LARDER_CIMAGECODECS_H
 #define LARDER_CIMAGECODECS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// libjpeg and libpng behind calls that return a status. No jump leaves these functions, nothing is printed, and
+// every size that comes from a file is checked before it is used.
+
+typedef enum larder_status {
+    LARDER_OK = 0,
+    LARDER_TRUNCATED,    // the bytes end before the image does
+    LARDER_CORRUPT,      // damaged data, or a structure that no decoder accepts
+    LARDER_UNSUPPORTED,  // a feature that the library cannot decode
+    LARDER_TOO_LARGE,    // a limit would be passed
+    LARDER_ABORTED,      // the caller raised the flag
+} larder_status;
+
+typedef enum larder_codec { LARDER_JPEG, LARDER_PNG } larder_codec;
+
+typedef enum larder_color {
+    LARDER_GRAY,
+    LARDER_GRAY_ALPHA,
+    LARDER_RGB,
+    LARDER_RGBA,
+    LARDER_INDEXED,
+    LARDER_YCBCR,
+    LARDER_CMYK,
+    LARDER_YCCK,
+} larder_color;
+
+typedef struct larder_limits {
+    uint64_t max_pixels;    // width x height
+    uint64_t max_bytes;     // everything one decode holds at once
+    uint64_t max_metadata;  // one PNG chunk held, inflated
+    uint32_t max_scans;     // of a progressive JPEG
+    // Another thread may raise it (larder_flag_raise) to end the decode; NULL where nobody will.
+    const int32_t *abort;
+} larder_limits;
+
+// What the file says of itself. Valid after larder_decoder_open.
+typedef struct larder_facts {
+    uint32_t width, height;
+    larder_color color;
+    uint32_t bit_depth;
+    bool has_alpha;
+    bool progressive;  // progressive JPEG, interlaced PNG
+    int32_t gamma;     // PNG gAMA x 100,000; 0 where absent
+    const uint8_t *icc;
+    size_t icc_length;
+    const uint8_t *exif;  // PNG's eXIf
+    size_t exif_length;
+} larder_facts;
+
+typedef struct larder_request {
+    // JPEG: the smallest of libjpeg's scales (1/8, 1/4, 1/2, 1) whose picture is at least this big; 0: full size.
+    uint32_t min_width, min_height;
+    // One channel for a gray picture; else always RGBA.
+    bool gray;
+    // The caller keeps all rows: they count against max_bytes.
+    bool whole;
+    // JPEG: plain chroma upsampling, for pictures that are shrunk afterwards.
+    bool fast;
+} larder_request;
+
+typedef struct larder_decoder {
+    larder_facts facts;
+    // What rows will be. Valid after larder_decoder_start.
+    uint32_t out_width, out_height, channels;
+    bool only_whole;       // interlaced: all rows must be read by one call
+    char message[200];     // after a failure: the library's own words
+    uint32_t warnings;     // harmless ones, collected
+    char warning[200];     // the first of them
+    larder_limits limits;
+} larder_decoder;
+
+// Reads the header. `*decoder` is set also on failure (for its message), NULL only where memory is short, and must
+// be closed. `bytes` must outlive the decoder.
+larder_status larder_decoder_open(larder_codec codec, const uint8_t *bytes, size_t count,
+                                  const larder_limits *limits, larder_decoder **decoder);
+// Chooses the scale and checks what the decode will cost, then starts it.
+larder_status larder_decoder_start(larder_decoder *decoder, const larder_request *request);
+// Reads the next `rows` rows into `pixels`.
+larder_status larder_decoder_read(larder_decoder *decoder, uint8_t *pixels, size_t stride, uint32_t rows);
+void larder_decoder_close(larder_decoder *decoder);
+
+typedef struct larder_picture {
+    const uint8_t *pixels;
+    uint32_t width, height, channels;  // 1 or 4
+    size_t stride;
+    const uint8_t *icc;
+    size_t icc_length;
+} larder_picture;
+
+// Both give a buffer for larder_free in `*out`. JPEG leaves the fourth channel out.
+larder_status larder_jpeg_encode(const larder_picture *picture, int quality, bool progressive, uint8_t **out,
+                                 size_t *length);
+larder_status larder_png_encode(const larder_picture *picture, bool alpha, uint8_t **out, size_t *length);
+void larder_free(uint8_t *bytes);
+
+void larder_flag_raise(int32_t *flag);
+bool larder_flag_is_raised(const int32_t *flag);
+
+const char *larder_jpeg_version(void);
+const char *larder_png_version(void);
+
 #endif
