@@ -3,5 +3,6 @@
 
 #include "larder_files.h"
 #include "larder_spawn.h"
+#include "larder_terminal.h"
 
 #endif
