@@ -20,8 +20,13 @@ public struct Timestamp: Sendable, Hashable, Comparable, Codable {
     public func adding(seconds: Int64) -> Timestamp {
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
         if overflow { return seconds < 0 ? .distantPast : .distantFuture }
-        let (sum, over) = milliseconds.addingReportingOverflow(product)
-        return Timestamp(milliseconds: over ? (product < 0 ? .min : .max) : sum)
+        return adding(milliseconds: product)
+    }
+
+    /// This time and `milliseconds` more (less where negative), held within the range.
+    package func adding(milliseconds more: Int64) -> Timestamp {
+        let (sum, overflow) = milliseconds.addingReportingOverflow(more)
+        return Timestamp(milliseconds: overflow ? (more < 0 ? .min : .max) : sum)
     }
 
     /// Whole seconds from `earlier` to this time, rounded down; negative where it is later.

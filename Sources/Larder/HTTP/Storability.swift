@@ -1,0 +1,81 @@
+/// What may be stored (RFC 9111 §3), and with which fields (§3.1).
+package enum Storability {
+    /// Statuses whose responses may be given a freshness that they do not state (RFC 9110 §15.1).
+    package static func isHeuristicallyCacheable(_ status: Int) -> Bool {
+        [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501].contains(status)
+    }
+
+    /// Statuses whose caching we understand, which `must-understand` asks for (§5.2.2.3).
+    private static func isUnderstood(_ status: Int) -> Bool {
+        isHeuristicallyCacheable(status) || [302, 303, 307].contains(status)
+    }
+
+    /// Whether a private cache may store the response as a whole. A request with `Authorization` makes no difference
+    /// to it (§3.5 is for shared caches), but to the key.
+    package static func mayStore(
+        method: String, request: HTTPFields, status: Int, response: HTTPFields
+    ) -> Bool {
+        // Parts are never stored: a 206 belongs to the download that it continues (§3.3, §3.4).
+        guard method == "GET", request.values("range").isEmpty, status >= 200, status != 206, status != 304 else {
+            return false
+        }
+        let control = CacheControl(response)
+        guard !CacheControl(request).noStore else { return false }
+        if control.mustUnderstand {
+            guard isUnderstood(status) else { return false }
+        } else if control.noStore {
+            return false
+        }
+        // It would never match a request.
+        guard Vary(response) != .any else { return false }
+        return control.maxAge != nil || !response.values("expires").isEmpty || control.isPublic || control.isPrivate
+            || isHeuristicallyCacheable(status)
+    }
+
+    /// The fields that are stored: not those of the connection, not those of a proxy, never cookies, and none that
+    /// `no-cache="…"` names.
+    package static func storedFields(_ response: HTTPFields) -> HTTPFields {
+        let named = Set(
+            FieldReader.lowercasedTokens(response.values("connection")) + CacheControl(response).noCacheFields)
+        return HTTPFields(
+            response.fields.filter { field in
+                let name = field.name.lowercased()
+                return !connectionFields.contains(name) && !named.contains(name)
+            })
+    }
+
+    /// Fields that end at the next hop, and `Set-Cookie`, which a cache that outlives the session must not repeat.
+    package static let connectionFields: Set<String> = [
+        "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authentication-info",
+        "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade", "set-cookie", "set-cookie2",
+    ]
+
+    /// What remains of a stored response's fields when a 304 has confirmed it (§3.2, §4.3.4): each field of the 304
+    /// replaces the stored one of that name, except those that describe the stored bytes. `must-revalidate` stays,
+    /// even where the 304 has a `Cache-Control` without it, and so does a stored ETag.
+    package static func merge(_ stored: HTTPFields, notModified: HTTPFields) -> HTTPFields {
+        let update = storedFields(notModified).fields.filter { field in
+            let name = field.name.lowercased()
+            if name == "etag" { return stored.values("etag").isEmpty }
+            return !payloadFields.contains(name)
+        }
+        let replaced = Set(update.map { $0.name.lowercased() })
+        var merged = HTTPFields(stored.fields.filter { !replaced.contains($0.name.lowercased()) } + update)
+        // `Age` told how old the earlier answer was.
+        if !replaced.contains("age") { merged["age"] = nil }
+        if CacheControl(stored).mustRevalidate, !CacheControl(merged).mustRevalidate {
+            merged.append("Cache-Control", "must-revalidate")
+        }
+        return merged
+    }
+
+    private static let payloadFields: Set<String> = [
+        "content-length", "content-encoding", "content-range",
+    ]
+
+    /// Whether a response to a request of that method makes what is stored for its URL, `Location` and
+    /// `Content-Location` invalid (§4.4): unsafe or unknown methods that did not fail.
+    package static func invalidates(method: String, status: Int) -> Bool {
+        !["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) && (200..<400).contains(status)
+    }
+}
