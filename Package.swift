@@ -49,7 +49,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
 
         // Tests, beside the code's structure.
-        .target(name: "TestSupport", dependencies: ["Larder"], path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["Larder", "CZlib"], path: "Tests/TestSupport"),
         .testTarget(name: "ConcurrencyTests", dependencies: ["Larder", "TestSupport"]),
         .testTarget(name: "ErrorsTests", dependencies: ["Larder", "TestSupport"]),
         .testTarget(name: "ImageTests", dependencies: ["Larder", "CImageCodecs", "TestSupport"]),

@@ -85,21 +85,50 @@ import Testing
         await origin.allConnectionsClosed()
     }
 
-    @Test func keepsItsIdleDeadlineBelowASecond() async throws {
+    /// URLSession's own are whole seconds, and 0.5 fails at once.
+    @Test func keepsIdleDeadlinesBelowASecond() async throws {
         let origin = try Origin()
-        origin.on("/head", OriginReply([.hold]))
+        let gate = Gate()
+        origin.on("/head", OriginReply([.wait(gate), .hold]))
         origin.on("/body", OriginReply([.send(OriginReply.head(200) + [1]), .hold]))
-        let deadlines = Deadlines(connect: 5, idle: 0.3)
-        await #expect { try await transport.open(.init(url: origin.url("/head"), deadlines: deadlines)) } throws: {
+        let time = ManualTime()
+        let transport = URLSessionTransport(configuration: .init(transfersAtOnce: 4), time: time)
+        let deadlines = Deadlines(connect: 5, idle: 0.5)
+
+        let head = Task { try await transport.open(.init(url: origin.url("/head"), deadlines: deadlines)) }
+        await gate.reached()
+        await time.sleepers(1)
+        time.advance(seconds: 0.6)
+        await #expect { try await head.value } throws: {
             guard case .timedOut(.idle, _) = $0 as? ImageError else { return false }
             return true
         }
+        gate.open()
+
         let response = try await transport.open(.init(url: origin.url("/body"), deadlines: deadlines))
+        #expect(try await response.body.next() == [1])
+        await time.sleepers(1)
+        time.advance(seconds: 0.6)
         await #expect { try await response.body.all() } throws: {
             guard case .timedOut(.idle, _) = $0 as? ImageError else { return false }
             return true
         }
-        await origin.allConnectionsClosed()
+        await origin.connectionsClosed(atLeast: 2)
+    }
+
+    /// The address is one that nobody answers at: a listener whose queue is full, so that no handshake ends.
+    @Test func keepsItsConnectDeadline() async throws {
+        let deaf = try DeafListener()
+        let time = ManualTime()
+        let transport = URLSessionTransport(configuration: .init(transfersAtOnce: 4), time: time)
+        let deadlines = Deadlines(connect: 0.5, idle: 5)
+        let task = Task { try await transport.open(.init(url: deaf.url, deadlines: deadlines)) }
+        await time.sleepers(1)
+        time.advance(seconds: 0.6)
+        await #expect { try await task.value } throws: {
+            guard case .timedOut(.connect, _) = $0 as? ImageError else { return false }
+            return true
+        }
     }
 
     @Test func runsNoMoreThanItsTransfersAtOnce() async throws {
@@ -149,4 +178,32 @@ extension ResponseBody {
         while let chunk = try await next() { bytes += chunk }
         return bytes
     }
+}
+
+/// A port where connections hang: nobody accepts, and the queue of those that wait is full.
+final class DeafListener {
+    private let fd: Int32
+    let url: URL
+
+    init() throws {
+        fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let address = withUnsafeMutablePointer(to: &name) { UnsafeMutableRawPointer($0) }
+            .assumingMemoryBound(to: sockaddr.self)
+        guard bind(fd, address, length) == 0, listen(fd, 0) == 0, getsockname(fd, address, &length) == 0 else {
+            throw SocketError(errno: errno)
+        }
+        url = URL(string: "http://127.0.0.1:\(UInt16(bigEndian: name.sin_port))/")!
+        for _ in 0..<4 {
+            let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+            _ = connect(filler, address, length)
+            // What waits in the queue stays there; a socket of ours would look like a connection of the transport's.
+            close(filler)
+        }
+    }
+
+    deinit { close(fd) }
 }

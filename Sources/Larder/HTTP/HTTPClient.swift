@@ -138,6 +138,7 @@ extension URL {
                 throw .refused(.scheme, .init("\(scheme): only http and https are fetched", url: withoutUserInfo))
             }
             guard let host, !host.isEmpty else { throw .invalidURL(.init("no host", url: withoutUserInfo)) }
+            guard hasUsablePort else { throw .invalidURL(.init("the port is none", url: withoutUserInfo)) }
             guard user != nil || password != nil || fragment != nil else { return self }
             var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
             components?.user = nil

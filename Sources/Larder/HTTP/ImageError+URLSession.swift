@@ -10,13 +10,17 @@ extension ImageError {
         switch code {
         case .cancelled: self = .cancelled(.init(detail))
         case .timedOut: self = .timedOut(hasHead ? .idle : .connect, .init(detail))
-        case .badURL,
-            .unsupportedURL where !text.contains("HTTP/0.9"):
-            self = .invalidURL(.init(detail))
-        case _ where text.contains("certificate") || text.contains("SSL") || text.contains("TLS"):
-            // Nobody's second try mends a certificate.
+        case .badURL: self = .invalidURL(.init(detail))
+        // The scheme is http or https: it is the answer that is in another protocol.
+        case .unsupportedURL: self = .unreachable(.init(detail, isTransient: false))
+        // Nobody's second try mends a certificate.
+        case _ where ["certificate", "protocol version", "unsupported protocol", "wrong version"].contains { text.contains($0) }:
             self = .unreachable(.init(detail, isTransient: false))
-        case _ where hasHead && (declared.map { received < $0 } ?? true) && !text.contains("hunk"):
+        // Beyond libcurl's own limits: 300 KiB of header fields, 100 KiB for one of them.
+        case _ where text.contains("Too large response headers") || !hasHead && text.contains("Out of memory"):
+            self = .tooLarge(.init(detail))
+        case _ where text.contains("content encoding"): self = .unsupportedFormat(.init(detail))
+        case _ where hasHead && (declared.map { received < $0 } ?? true):
             self = .truncated(.init("\(detail) after \(received) bytes"))
         default: self = .unreachable(.init(detail))
         }

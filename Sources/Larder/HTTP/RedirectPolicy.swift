@@ -64,14 +64,24 @@ extension URL {
         port ?? ["http": 80, "https": 443][scheme?.lowercased() ?? ""]
     }
 
+    /// Whether the port, where one is written, is one: Foundation reads a number that is too large as none.
+    package var hasUsablePort: Bool {
+        guard let components = URLComponents(url: self, resolvingAgainstBaseURL: true),
+            let range = components.rangeOfPort, let text = components.string?[range], !text.isEmpty
+        else { return true }
+        return UInt16(text).map { $0 > 0 } ?? false
+    }
+
     /// What a reference in a response to this URL means, without user info and fragment, or nil where it is no URL.
     ///
     /// Characters that may not stand in a URL are percent-encoded (as UTF-8), percent-encodings stay as they are.
     package func resolving(reference: String) -> URL? {
         let encoded = String(decoding: reference.utf8.trimmingControls.flatMap(\.asURLBytes), as: UTF8.self)
         // What is left to encode is a `%` that encodes nothing, and a host in other letters (IDN).
-        guard let resolved = URL(string: encoded, relativeTo: self)?.absoluteURL,
-            var components = URLComponents(url: resolved, resolvingAgainstBaseURL: true)
+        // An empty reference means this URL (RFC 3986 §5.2.2); Foundation reads it as none.
+        let target = encoded.isEmpty ? self : URL(string: encoded, relativeTo: self)?.absoluteURL
+        guard let target, target.hasUsablePort,
+            var components = URLComponents(url: target, resolvingAgainstBaseURL: true)
         else { return nil }
         components.user = nil
         components.password = nil

@@ -98,7 +98,15 @@ package final class URLSessionTransfer: Sendable {
 
     func received(_ response: URLResponse, of task: URLSessionTask) {
         guard let response = response as? HTTPURLResponse, !state.withLock(\.hasHead) else { return }
-        let fields = HTTPFields(response)
+        // URLSession calls back for every interim response, too. 101 was not asked for and has nothing behind it.
+        guard response.statusCode >= 200 || response.statusCode == 101 else { return touch() }
+        var fields = HTTPFields(response)
+        do throws(ImageError) {
+            guard response.statusCode != 101 else { throw .unreachable(.init("the server switched protocols")) }
+            try fields.collapseContentLength()
+        } catch {
+            return end(error)
+        }
         let headerBytes = fields.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
         guard headerBytes <= request.maxHeaderBytes else {
             return end(
@@ -255,6 +263,16 @@ package final class URLSessionTransfer: Sendable {
 }
 
 extension HTTPFields {
+    /// Makes one of several equal lengths (RFC 9110 §8.6); several that differ leave the end of the body open.
+    ///
+    /// - Throws: ``ImageError/unreachable(_:)``.
+    fileprivate mutating func collapseContentLength() throws(ImageError) {
+        guard let text = self["Content-Length"], text.contains(",") else { return }
+        let lengths = Set(text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
+        guard lengths.count == 1 else { throw .unreachable(.init("several lengths: \(text)")) }
+        self["Content-Length"] = lengths.first
+    }
+
     /// URLSession keeps neither the order of the fields nor repeated ones apart: by name, joined.
     init(_ response: HTTPURLResponse) {
         var fields: [Field] = []

@@ -66,6 +66,7 @@ public final class URLSessionTransport: Transport {
         guard let scheme = request.url.scheme?.lowercased(), ["http", "https"].contains(scheme),
             let host = request.url.host, !host.isEmpty
         else { throw .invalidURL(.init("not an http or https URL with a host", url: request.url.withoutUserInfo)) }
+        try request.checkFraming()
         if request.addresses != .any {
             try await Self.resolver.run { () throws(ImageError) in
                 do throws(ImageError) { try request.addresses.check(host: host) } catch { throw error.at(request.url) }
