@@ -1,5 +1,7 @@
+#define _GNU_SOURCE
 #include "CCurlShim.h"
 
+#include <pthread.h>
 #include <string.h>
 
 CURL *larder_curl_easy_make(const larder_curl_setup *setup, char *error) {
@@ -90,3 +92,5 @@ CURL *larder_curl_multi_next_ended(CURLM *multi, CURLcode *result) {
     }
     return NULL;
 }
+
+void larder_curl_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

@@ -51,4 +51,7 @@ CURLMcode larder_curl_multi_configure(CURLM *multi, long per_host, long cached);
 /// The next transfer that has ended: its handle and its result, or NULL.
 CURL *larder_curl_multi_next_ended(CURLM *multi, CURLcode *result);
 
+/// Names the calling thread for debuggers and profilers: Foundation keeps a thread's name to itself on Linux.
+void larder_curl_name_thread(const char *name);
+
 #endif

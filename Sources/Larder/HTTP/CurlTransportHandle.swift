@@ -90,10 +90,9 @@
             var hasCoding = false
             var hasType = false
             for field in request.fields.fields {
-                let name = field.name.lowercased()
-                if CurlHandle.own.contains(name) { continue }
-                hasCoding = hasCoding || name == "accept-encoding"
-                hasType = hasType || name == "content-type"
+                if CurlHandle.own.contains(where: field.name.equalsIgnoringCase) { continue }
+                hasCoding = hasCoding || field.name.equalsIgnoringCase("accept-encoding")
+                hasType = hasType || field.name.equalsIgnoringCase("content-type")
                 guard append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)") else {
                     return false
                 }
@@ -131,11 +130,11 @@
         /// between `//` and the path has nothing in it but a name or an address and a port.
         static func checkedURL(_ url: URL) throws(ImageError) -> String {
             let text = url.absoluteString
-            let scheme = text.prefix { $0 != ":" }.lowercased()
-            guard scheme == "http" || scheme == "https" else {
-                throw .refused(.scheme, .init("the scheme is \(scheme)").at(url))
+            let scheme = text.utf8.prefix { $0 != 0x3A }
+            guard ["http", "https"].contains(where: { String(Substring(scheme)).equalsIgnoringCase($0) }) else {
+                throw .refused(.scheme, .init("only http and https are fetched").at(url))
             }
-            let rest = text.utf8.dropFirst(scheme.utf8.count)
+            let rest = text.utf8[scheme.endIndex...]
             guard rest.starts(with: "://".utf8) else { throw .invalidURL(.init("it has no host").at(url)) }
             let authority = rest.dropFirst(3).prefix { $0 != 0x2F && $0 != 0x3F && $0 != 0x23 }
             let isLiteral = authority.first == UInt8(ascii: "[")
@@ -185,7 +184,16 @@
         }
         fileprivate var isHostByte: Bool { isAlphanumeric || self == 0x2D || self == 0x2E || self == 0x5F }
         /// RFC 9110 §5.6.2.
-        var isToken: Bool { isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains(self) }
+        var isToken: Bool {
+            if isAlphanumeric { return true }
+            return switch self {
+            case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "!"), UInt8(ascii: "#"),
+                UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "*"),
+                UInt8(ascii: "+"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+                true
+            default: false
+            }
+        }
     }
 
     private func withOptionalCString<Result>(

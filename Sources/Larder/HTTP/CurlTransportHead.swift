@@ -30,10 +30,10 @@
                 throw .tooLarge(.init("the header section has more than \(maxBytes) bytes or \(maxFields) fields"))
             }
             if isComplete { return false }
-            var end = line.endIndex
-            if end > line.startIndex, line[end - 1] == 10 { end -= 1 }
-            if end > line.startIndex, line[end - 1] == 13 { end -= 1 }
-            let text = line[..<end]
+            var end = line.count
+            if end > 0, line[end - 1] == 10 { end -= 1 }
+            if end > 0, line[end - 1] == 13 { end -= 1 }
+            let text = UnsafeRawBufferPointer(rebasing: line[..<end])
             guard !text.contains(where: { $0 == 0 || $0 == 13 || $0 == 10 }) else {
                 throw .malformed("a header line has a NUL or a bare CR")
             }
@@ -42,12 +42,12 @@
             } else if status == 0 {
                 try readStatus(text)
             } else {
-                try readField(text)
+                readField(text)
             }
             return isComplete
         }
 
-        private mutating func readStatus(_ line: Slice<UnsafeRawBufferPointer>) throws(ImageError) {
+        private mutating func readStatus(_ line: UnsafeRawBufferPointer) throws(ImageError) {
             let words = line.split(separator: 0x20, maxSplits: 2)
             guard words.count >= 2, words[0].starts(with: "HTTP/".utf8), words[1].count == 3,
                 words[1].allSatisfy({ (48...57).contains($0) })
@@ -57,18 +57,19 @@
             version = String(decoding: words[0].dropFirst(5), as: UTF8.self)
         }
 
-        private mutating func readField(_ line: Slice<UnsafeRawBufferPointer>) throws(ImageError) {
-            if line.first == 0x20 || line.first == 0x09 {
+        private mutating func readField(_ line: UnsafeRawBufferPointer) {
+            if line[0] == 0x20 || line[0] == 0x09 {
                 // Obsolete line folding: a space (RFC 9112 §5.2).
                 guard let last = fields.fields.indices.last else { return }
-                fields.fields[last].value += " " + text(line)
+                fields.fields[last].value += " " + text(line, from: 0)
                 return
             }
             // Neither a field without a name nor white space before the colon: libcurl does not heed them either.
-            guard let colon = line.firstIndex(of: 0x3A), colon > line.startIndex,
-                line[..<colon].allSatisfy(\.isToken)
-            else { return }
-            fields.append(String(decoding: line[..<colon], as: UTF8.self), text(line[(colon + 1)...]))
+            var colon = 0
+            while colon < line.count, line[colon].isToken { colon += 1 }
+            guard colon > 0, colon < line.count, line[colon] == 0x3A else { return }
+            let name = String(decoding: UnsafeRawBufferPointer(rebasing: line[..<colon]), as: UTF8.self)
+            fields.append(name, text(line, from: colon + 1))
         }
 
         private mutating func endSection() throws(ImageError) {
@@ -99,10 +100,12 @@
         }
 
         /// A value without white space around it, in UTF-8 or else ISO 8859-1.
-        private func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
-            var value = bytes
-            while let first = value.first, first == 0x20 || first == 0x09 { value = value.dropFirst() }
-            while let last = value.last, last == 0x20 || last == 0x09 { value = value.dropLast() }
+        private func text(_ line: UnsafeRawBufferPointer, from start: Int) -> String {
+            var (start, end) = (start, line.count)
+            while start < end, line[start] == 0x20 || line[start] == 0x09 { start += 1 }
+            while start < end, line[end - 1] == 0x20 || line[end - 1] == 0x09 { end -= 1 }
+            let value = UnsafeRawBufferPointer(rebasing: line[start..<end])
+            if value.allSatisfy({ $0 < 128 }) { return String(decoding: value, as: UTF8.self) }
             return String(validating: value, as: UTF8.self)
                 ?? String(String.UnicodeScalarView(value.map { Unicode.Scalar($0) }))
         }

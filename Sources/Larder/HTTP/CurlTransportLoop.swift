@@ -52,7 +52,6 @@
             }
             guard starts else { return }
             let thread = Thread { self.run() }
-            thread.name = "larder-curl"
             thread.stackSize = 1 << 20
             thread.start()
         }
@@ -75,6 +74,7 @@
         // MARK: - The thread
 
         private func run() {
+            larder_curl_name_thread("larder-curl")
             // OpenSSL writes to sockets without MSG_NOSIGNAL. Threads of libcurl's resolver inherit the mask.
             var signals = sigset_t()
             sigemptyset(&signals)

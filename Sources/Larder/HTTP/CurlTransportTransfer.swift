@@ -85,7 +85,8 @@
             continuation?.resume(returning: result)
         }
 
-        var isSecure: Bool { request.url.scheme?.lowercased() == "https" }
+        /// Whether it goes to `https:`, the only scheme of its length that is let in.
+        var isSecure: Bool { url.utf8.dropFirst(4).first != UInt8(ascii: ":") }
 
         // MARK: - Deadlines
 
