@@ -2,6 +2,8 @@ import Foundation
 import FoundationNetworking
 
 extension ImageError {
+    private static let lastingTLSFaults = ["certificate", "protocol version", "unsupported protocol", "wrong version"]
+
     /// What an error of URLSession means for a transfer that had, or had not, a response's head.
     init(urlSession error: any Error, hasHead: Bool, received: Int64, declared: Int64?) {
         let code = (error as? URLError)?.code ?? .unknown
@@ -14,7 +16,7 @@ extension ImageError {
         // The scheme is http or https: it is the answer that is in another protocol.
         case .unsupportedURL: self = .unreachable(.init(detail, isTransient: false))
         // Nobody's second try mends a certificate.
-        case _ where ["certificate", "protocol version", "unsupported protocol", "wrong version"].contains { text.contains($0) }:
+        case _ where Self.lastingTLSFaults.contains { text.contains($0) }:
             self = .unreachable(.init(detail, isTransient: false))
         // Beyond libcurl's own limits: 300 KiB of header fields, 100 KiB for one of them.
         case _ where text.contains("Too large response headers") || !hasHead && text.contains("Out of memory"):
