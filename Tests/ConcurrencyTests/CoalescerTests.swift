@@ -84,4 +84,23 @@ import Testing
         door.open()
         #expect(try await coalescer.wait(prefetch) == .veryHigh)
     }
+
+    @Test func urgencyPassesThroughEveryFloor() async throws {
+        let upper = Coalescer<String, ImagePriority>()
+        let lower = Coalescer<String, ImagePriority>()
+        let door = Door()
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        let ticket = upper.join("picture", priority: .veryLow) { (priority) throws(ImageError) in
+            let fetch = lower.join("bytes", following: priority) { (priority) throws(ImageError) in
+                begin.yield()
+                try await door.pass()
+                return priority.value
+            }
+            return try await lower.wait(fetch)
+        }
+        _ = await begun.first { _ in true }
+        upper.setPriority(.high, of: ticket)
+        door.open()
+        #expect(try await upper.wait(ticket) == .high)
+    }
 }

@@ -22,7 +22,7 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
         var waiters: [ObjectIdentifier: Ticket] = [:]
         var result: Result<Value, ImageError>?
 
-        func settlePriority() { priority.value = waiters.values.map(\.priority).max() ?? .veryLow }
+        var greatestPriority: ImagePriority { waiters.values.map(\.priority).max() ?? .veryLow }
     }
 
     /// A place among those who wait for a key.
@@ -32,6 +32,7 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
         fileprivate let flight: Flight
         fileprivate var priority: ImagePriority
         fileprivate var continuation: Continuation?
+        fileprivate var follower: SharedPriority.Follower?
         /// Whether the work was already under way.
         package let joined: Bool
 
@@ -45,14 +46,14 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
 
     /// Takes a place and starts the work unless it is under way. Give the ticket to ``wait(_:)`` once.
     package func join(_ key: Key, priority: ImagePriority, work: @escaping Work) -> Ticket {
-        flights.withLock { flights in
+        let ticket = flights.withLock { flights -> Ticket in
             let running = flights[key]
             let flight = running ?? Flight()
             let ticket = Ticket(key: key, flight: flight, priority: priority, joined: running != nil)
             flight.waiters[ObjectIdentifier(ticket)] = ticket
-            flight.settlePriority()
             guard running == nil else { return ticket }
             flights[key] = flight
+            flight.priority.value = priority
             flight.task = Task { [self] in
                 do throws(ImageError) {
                     finish(key, flight, .success(try await work(flight.priority)))
@@ -62,14 +63,39 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
             }
             return ticket
         }
+        settle(ticket.flight)
+        return ticket
+    }
+
+    /// Makes the flight as urgent as the most urgent of its waiters. Outside of the lock, because whoever follows
+    /// the priority takes locks of their own.
+    private func settle(_ flight: Flight) {
+        var value: ImagePriority
+        repeat {
+            value = flights.withLock { _ in flight.greatestPriority }
+            flight.priority.value = value
+        } while flights.withLock({ _ in flight.greatestPriority }) != value
+    }
+
+    /// The same for a caller whose own priority may change while it waits.
+    package func join(_ key: Key, following priority: SharedPriority, work: @escaping Work) -> Ticket {
+        let ticket = join(key, priority: priority.value, work: work)
+        let follower = priority.follow { [weak self, weak ticket] value in
+            if let ticket { self?.setPriority(value, of: ticket) }
+        }
+        flights.withLock { _ in ticket.follower = follower }
+        // It may have changed while the place was taken.
+        setPriority(priority.value, of: ticket)
+        return ticket
     }
 
     /// Changes the priority of one who waits.
     package func setPriority(_ priority: ImagePriority, of ticket: Ticket) {
-        flights.withLock { _ in
+        let flight = flights.withLock { _ -> Flight in
             ticket.priority = priority
-            ticket.flight.settlePriority()
+            return ticket.flight
         }
+        settle(flight)
     }
 
     /// The result of the work. Cancelling the waiting task gives the place up.
@@ -97,15 +123,12 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
             let flight = ticket.flight
             guard flight.waiters.removeValue(forKey: ObjectIdentifier(ticket)) != nil else { return (nil, nil) }
             defer { ticket.continuation = nil }
-            guard flight.waiters.isEmpty else {
-                flight.settlePriority()
-                return (ticket.continuation, nil)
-            }
+            guard flight.waiters.isEmpty else { return (ticket.continuation, nil) }
             // Nobody waits any more: who comes next begins anew.
             if flights[ticket.key] === flight { flights[ticket.key] = nil }
             return (ticket.continuation, flight.task)
         }
-        task?.cancel()
+        if let task { task.cancel() } else { settle(ticket.flight) }
         continuation?.resume(returning: .failure(.cancelled(.init("cancelled by the caller"))))
     }
 

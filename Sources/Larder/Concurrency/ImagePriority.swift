@@ -22,11 +22,33 @@ public enum ImagePriority: Int, Sendable, Hashable, Comparable, CaseIterable {
 /// visible row has joined counts as visible at once.
 package final class SharedPriority: Sendable {
     private let raw: Atomic<Int>
+    private let followers = Lock<[ObjectIdentifier: @Sendable (ImagePriority) -> Void]>([:])
 
     package init(_ value: ImagePriority = .normal) { raw = Atomic(value.rawValue) }
 
     package var value: ImagePriority {
         get { ImagePriority(rawValue: raw.load(ordering: .relaxed)) ?? .normal }
-        set { raw.store(newValue.rawValue, ordering: .relaxed) }
+        set {
+            guard raw.exchange(newValue.rawValue, ordering: .relaxed) != newValue.rawValue else { return }
+            for change in followers.withLock({ Array($0.values) }) { change(newValue) }
+        }
+    }
+
+    /// Calls `change` with each new value, from whichever thread sets it, until the result is released.
+    package func follow(_ change: @escaping @Sendable (ImagePriority) -> Void) -> Follower {
+        let follower = Follower { [weak self] id in
+            self?.followers.withLock { _ = $0.removeValue(forKey: id) }
+        }
+        followers.withLock { $0[ObjectIdentifier(follower)] = change }
+        return follower
+    }
+
+    /// Ends the following when it is released.
+    package final class Follower: Sendable {
+        private let end: @Sendable (ObjectIdentifier) -> Void
+
+        fileprivate init(_ end: @escaping @Sendable (ObjectIdentifier) -> Void) { self.end = end }
+
+        deinit { end(ObjectIdentifier(self)) }
     }
 }
