@@ -1,0 +1,132 @@
+import Foundation
+import Larder
+
+/// Writes the report's lines to a file or to standard output, in the order in which they are given.
+///
+/// Lines that come while others are being written wait and go out together, so that a reader sees each line at
+/// once and a fast job writes large pieces. Safe from any thread; writing runs on an executor of its own.
+package final class ReportWriter: Sendable {
+    package enum Failure: Error, Sendable, Equatable {
+        /// The reader has gone (`| head`): no fault.
+        case readerGone
+        case unwritable(String)
+    }
+
+    private struct State {
+        var pending: [UInt8] = []
+        var isWriting = false
+        var failure: Failure?
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Lock(State())
+    private let executor = BlockingExecutor(name: "larder-report", width: 1)
+    private let write: @Sendable ([UInt8]) throws(Failure) -> Void
+    private let close: @Sendable () -> Void
+    /// As soon as this many bytes wait, `ready` waits.
+    private let highWater: Int
+
+    /// - Parameter write: called for one piece at a time.
+    package init(
+        highWater: Int = 1 << 20, write: @escaping @Sendable ([UInt8]) throws(Failure) -> Void,
+        close: @escaping @Sendable () -> Void = {}
+    ) {
+        self.highWater = highWater
+        self.write = write
+        self.close = close
+    }
+
+    /// Writes to a descriptor, which stays open.
+    package convenience init(descriptor: Int32) {
+        self.init { (bytes) throws(Failure) in try Self.write(bytes, to: descriptor) }
+    }
+
+    /// Replaces the file at `path`.
+    package convenience init(path: String) throws(Failure) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw .unwritable(String(cString: strerror(errno))) }
+        self.init(
+            write: { (bytes) throws(Failure) in try Self.write(bytes, to: descriptor) },
+            close: { _ = Glibc.close(descriptor) })
+    }
+
+    deinit { close() }
+
+    /// Takes lines; never blocks.
+    func append(_ lines: [UInt8]) {
+        let begins = state.withLock { state in
+            guard state.failure == nil, !lines.isEmpty else { return false }
+            state.pending += lines
+            defer { state.isWriting = true }
+            return !state.isWriting
+        }
+        if begins { executor.detach { [self] in drain() } }
+    }
+
+    /// Waits until few bytes wait to be written. Throws what has gone wrong.
+    func ready() async throws(Failure) { try await wait { $0.pending.count < self.highWater || !$0.isWriting } }
+
+    /// Waits until everything is written.
+    func finish() async throws(Failure) { try await wait { !$0.isWriting } }
+
+    /// What went wrong, if anything has.
+    var failure: Failure? { state.withLock(\.failure) }
+
+    private func wait(until isDone: @Sendable (State) -> Bool) async throws(Failure) {
+        while true {
+            await withCheckedContinuation { continuation in
+                let isReady = state.withLock { state in
+                    if state.failure != nil || isDone(state) { return true }
+                    state.waiters.append(continuation)
+                    return false
+                }
+                if isReady { continuation.resume() }
+            }
+            let (done, failure) = state.withLock { (isDone($0), $0.failure) }
+            if let failure { throw failure }
+            if done { return }
+        }
+    }
+
+    private func drain() {
+        while true {
+            let bytes = state.withLock { state in
+                defer { state.pending = [] }
+                return state.pending
+            }
+            var failure: Failure?
+            if !bytes.isEmpty { do throws(Failure) { try write(bytes) } catch { failure = error } }
+            let (waiters, isOver) = state.withLock { state in
+                if let failure {
+                    state.failure = failure
+                    state.pending = []
+                }
+                if state.pending.isEmpty { state.isWriting = false }
+                defer { state.waiters = [] }
+                return (state.waiters, !state.isWriting)
+            }
+            for waiter in waiters { waiter.resume() }
+            if isOver { return }
+        }
+    }
+
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) throws(Failure) {
+        let reason: Int32 = bytes.withUnsafeBytes { buffer in
+            var done = 0
+            while done < buffer.count {
+                let count = Glibc.write(descriptor, buffer.baseAddress! + done, buffer.count - done)
+                if count >= 0 {
+                    done += count
+                } else if errno == EAGAIN {
+                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    poll(&ready, 1, -1)
+                } else if errno != EINTR {
+                    return errno
+                }
+            }
+            return 0
+        }
+        if reason == EPIPE { throw .readerGone }
+        if reason != 0 { throw .unwritable(String(cString: strerror(reason))) }
+    }
+}

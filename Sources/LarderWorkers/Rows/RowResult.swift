@@ -1,0 +1,192 @@
+import Larder
+
+/// How one row ended. The report's line is made of it and its row, in ``ReportLine``.
+///
+/// What the coordinator counts is in fields; the rest of the line is bytes already, so that a line which was made
+/// in another process is passed on without being taken apart.
+package struct RowResult: Sendable, Hashable {
+    package enum Source: UInt8, Sendable, Hashable, CaseIterable {
+        case network, disk, revalidated
+        package var name: StaticString {
+            switch self {
+            case .network: "network"
+            case .disk: "disk"
+            case .revalidated: "revalidated"
+            }
+        }
+    }
+
+    package enum Outcome: Sendable, Hashable {
+        case success(Source)
+        /// With the stable code of the error.
+        case failure(code: String)
+    }
+
+    package var outcome: Outcome
+    /// Bytes of the image; 0 for a failure.
+    package var bytes: Int
+    /// The members of the line behind `phase` and `source`, without braces: `"status":200,…,"ms":84`.
+    package var tail: [UInt8]
+
+    package init(outcome: Outcome, bytes: Int = 0, tail: [UInt8]) {
+        self.outcome = outcome
+        self.bytes = bytes
+        self.tail = tail
+    }
+
+    package var isSuccess: Bool { if case .success = outcome { true } else { false } }
+
+    /// The error's code, or nil for a success.
+    package var code: String? { if case .failure(let code) = outcome { code } else { nil } }
+}
+
+/// What is known of an image that is in the cache: what a line of success is made of.
+package struct ImageFacts: Sendable {
+    package var status: Int
+    package var format: ImageFormat
+    package var width: Int
+    package var height: Int
+    package var orientation: Int
+    package var bytes: Int
+    package var sha256: String
+    /// Relative to the cache directory.
+    package var file: String
+    package var isStale = false
+    package var thumbnails: [Thumbnail] = []
+    /// What else is to be reported, as JSON members in order.
+    package var attempts = 1
+    package var milliseconds = 0
+
+    package struct Thumbnail: Sendable {
+        package var size: String
+        package var width = 0
+        package var height = 0
+        package var bytes = 0
+        package var file = ""
+        package var error: RowError?
+        package init(size: String) { self.size = size }
+    }
+
+    package init(
+        status: Int, format: ImageFormat, width: Int, height: Int, orientation: Int, bytes: Int, sha256: String,
+        file: String
+    ) {
+        self.status = status
+        self.format = format
+        self.width = width
+        self.height = height
+        self.orientation = orientation
+        self.bytes = bytes
+        self.sha256 = sha256
+        self.file = file
+    }
+}
+
+/// Why a row failed: an ``ImageError``, or one of the codes that only rows have.
+package struct RowError: Sendable, Hashable {
+    /// Stable: those of ``ImageError``, `bad_row`, `worker_crashed`.
+    package var code: String
+    /// Always English.
+    package var message: String
+    /// The technical part; may be empty.
+    package var detail: String
+    package var isRetryable: Bool
+    /// The status of the response, where there was one.
+    package var status: Int?
+
+    package init(code: String, message: String, detail: String = "", isRetryable: Bool = false, status: Int? = nil) {
+        self.code = code
+        self.message = message
+        self.detail = detail
+        self.isRetryable = isRetryable
+        self.status = status
+    }
+
+    package init(_ error: ImageError) {
+        self.init(
+            code: error.code, message: error.message(in: .english), detail: error.details.detail,
+            isRetryable: error.isRetryable)
+        if case .httpStatus(let status, _) = error { self.status = status }
+    }
+
+    package static func badRow(_ problem: String) -> RowError {
+        RowError(code: "bad_row", message: "The manifest's record is not usable: \(problem).")
+    }
+}
+
+extension RowResult {
+    package static func success(_ source: Source, _ facts: ImageFacts) -> RowResult {
+        var tail = JSONWriter()
+        tail.bytes.reserveCapacity(320)
+        if facts.status > 0 { tail.member("status", facts.status) }
+        tail.write(facts)
+        return RowResult(outcome: .success(source), bytes: facts.bytes, tail: tail.bytes)
+    }
+
+    /// - Parameter facts: what is known of the image, where it is in the cache and only a thumbnail failed.
+    package static func failure(
+        _ error: RowError, attempts: Int = 0, milliseconds: Int = 0, facts: ImageFacts? = nil
+    ) -> RowResult {
+        var tail = JSONWriter()
+        tail.key("error")
+        tail.write(error)
+        if let status = error.status ?? facts.flatMap({ $0.status > 0 ? $0.status : nil }) {
+            tail.member("status", status)
+        }
+        if let facts {
+            tail.write(facts)
+        } else {
+            tail.member("attempts", attempts)
+            tail.member("ms", milliseconds)
+        }
+        return RowResult(outcome: .failure(code: error.code), tail: tail.bytes)
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func write(_ facts: ImageFacts) {
+        member("format", facts.format.rawValue)
+        member("width", facts.width)
+        member("height", facts.height)
+        member("orientation", facts.orientation)
+        member("bytes", facts.bytes)
+        member("sha256", facts.sha256)
+        member("file", facts.file)
+        if facts.isStale { member("stale", true) }
+        if !facts.thumbnails.isEmpty {
+            key("thumbnails")
+            raw("[")
+            for (index, thumbnail) in facts.thumbnails.enumerated() {
+                if index > 0 { raw(",") }
+                write(thumbnail)
+            }
+            raw("]")
+        }
+        member("attempts", facts.attempts)
+        member("ms", facts.milliseconds)
+    }
+
+    private mutating func write(_ thumbnail: ImageFacts.Thumbnail) {
+        raw("{")
+        member("size", thumbnail.size)
+        if let error = thumbnail.error {
+            key("error")
+            write(error)
+        } else {
+            member("width", thumbnail.width)
+            member("height", thumbnail.height)
+            member("bytes", thumbnail.bytes)
+            member("file", thumbnail.file)
+        }
+        raw("}")
+    }
+
+    fileprivate mutating func write(_ error: RowError) {
+        raw("{")
+        member("code", error.code)
+        member("message", error.message)
+        if !error.detail.isEmpty { member("detail", error.detail) }
+        member("retryable", error.isRetryable)
+        raw("}")
+    }
+}
