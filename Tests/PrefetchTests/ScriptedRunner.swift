@@ -115,7 +115,7 @@ final class ScriptedRunner: RowRunner {
     }
 
     private func success(_ source: RowResult.Source) -> RowResult {
-        var facts = ImageFacts(
+        var facts = RowFacts(
             status: 200, format: .jpeg, width: 4, height: 3, orientation: 6, bytes: 100, sha256: "ab", file: "ab/cd")
         facts.milliseconds = 7
         return .success(source, facts)

@@ -41,7 +41,7 @@ package struct RowResult: Sendable, Hashable {
 }
 
 /// What is known of an image that is in the cache: what a line of success is made of.
-package struct ImageFacts: Sendable {
+package struct RowFacts: Sendable {
     package var status: Int
     package var format: ImageFormat
     package var width: Int
@@ -115,7 +115,7 @@ package struct RowError: Sendable, Hashable {
 }
 
 extension RowResult {
-    package static func success(_ source: Source, _ facts: ImageFacts) -> RowResult {
+    package static func success(_ source: Source, _ facts: RowFacts) -> RowResult {
         var tail = JSONWriter()
         tail.bytes.reserveCapacity(320)
         if facts.status > 0 { tail.member("status", facts.status) }
@@ -125,7 +125,7 @@ extension RowResult {
 
     /// - Parameter facts: what is known of the image, where it is in the cache and only a thumbnail failed.
     package static func failure(
-        _ error: RowError, attempts: Int = 0, milliseconds: Int = 0, facts: ImageFacts? = nil
+        _ error: RowError, attempts: Int = 0, milliseconds: Int = 0, facts: RowFacts? = nil
     ) -> RowResult {
         var tail = JSONWriter()
         tail.key("error")
@@ -144,7 +144,7 @@ extension RowResult {
 }
 
 extension JSONWriter {
-    fileprivate mutating func write(_ facts: ImageFacts) {
+    fileprivate mutating func write(_ facts: RowFacts) {
         member("format", facts.format.rawValue)
         member("width", facts.width)
         member("height", facts.height)
@@ -166,7 +166,7 @@ extension JSONWriter {
         member("ms", facts.milliseconds)
     }
 
-    private mutating func write(_ thumbnail: ImageFacts.Thumbnail) {
+    private mutating func write(_ thumbnail: RowFacts.Thumbnail) {
         raw("{")
         member("size", thumbnail.size)
         if let error = thumbnail.error {
