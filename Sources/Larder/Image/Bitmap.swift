@@ -36,12 +36,8 @@ public final class Bitmap: @unchecked Sendable {
         self.hasAlpha = hasAlpha
         self.icc = icc
         base = .allocate(byteCount: bytes, alignment: 64)
-        do throws(ImageError) {
-            try fill(UnsafeMutableRawBufferPointer(start: base, count: bytes), stride)
-        } catch {
-            base.deallocate()
-            throw error
-        }
+        // Every property is set: where `fill` throws, `deinit` frees the pixels.
+        try fill(UnsafeMutableRawBufferPointer(start: base, count: bytes), stride)
     }
 
     deinit { base.deallocate() }
