@@ -199,6 +199,7 @@ static larder_status jpeg_codec_start(larder_decoder *decoder, const larder_requ
             break;
         }
     }
+    decoder->eighths = info->scale_num;
     if (request->fast) info->do_fancy_upsampling = FALSE;
     jpeg_calc_output_dimensions(info);
     decoder->out_width = info->output_width;

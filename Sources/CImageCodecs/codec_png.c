@@ -117,6 +117,7 @@ static larder_status png_codec_start(larder_decoder *decoder, const larder_reque
     decoder->channels = gray ? 1 : 4;
     decoder->out_width = facts->width;
     decoder->out_height = facts->height;
+    decoder->eighths = 8;
     decoder->only_whole = facts->progressive;
 
     // The picture, and libpng's rows of at most eight bytes a pixel.

@@ -68,6 +68,7 @@ typedef struct larder_decoder {
     larder_facts facts;
     // What rows will be. Valid after larder_decoder_start.
     uint32_t out_width, out_height, channels;
+    uint32_t eighths;      // JPEG: the scale chosen; out_width is width x eighths / 8, rounded up
     bool only_whole;       // interlaced: all rows must be read by one call
     char message[200];     // after a failure: the library's own words
     uint32_t warnings;     // harmless ones, collected

@@ -35,6 +35,11 @@ final class Codec {
     var width: Int { Int(decoder.pointee.out_width) }
     var height: Int { Int(decoder.pointee.out_height) }
     var channels: Int { Int(decoder.pointee.channels) }
+    /// The stored picture's size in pixels of the scaled one: the last ones may be covered only in part.
+    var extent: (width: Double, height: Double) {
+        let scale = Double(decoder.pointee.eighths) / 8
+        return (Double(facts.width) * scale, Double(facts.height) * scale)
+    }
     /// Whether all rows must be read by one call (interlaced).
     var isOnlyWhole: Bool { decoder.pointee.only_whole }
     /// The profile, where its colour space is `space` (`RGB ` or `GRAY`, ICC.1, section 7.2.6); else empty.

@@ -1,0 +1,110 @@
+import CImageCodecs
+
+/// Makes thumbnails: decodes once, at the smallest scale that all sizes allow, and scales while rows come, so that
+/// memory does not grow with the image (but for progressive JPEG and interlaced PNG). Blocking.
+public enum Thumbnailer {
+    /// How much larger than the thumbnail libjpeg's scaled picture must be: its own scaling is rougher than our filter.
+    static let reserve = 2
+
+    /// - Parameters:
+    ///   - bytes: the whole file.
+    ///   - header: what ``HeaderParser`` found, or nil to have it found here.
+    ///   - sizes: each gives one thumbnail, in the same order.
+    ///   - abort: ends the work from another thread.
+    /// - Returns: upright thumbnails; the orientation is applied, metadata other than a fitting ICC profile is dropped.
+    /// - Throws: as ``ImageDecoder/decode(_:header:limits:fitting:abort:)``.
+    public static func make(
+        _ bytes: UnsafeRawBufferPointer, header: ImageHeader? = nil, sizes: [ThumbnailSize],
+        output: ThumbnailOutput = ThumbnailOutput(), limits: ImageLimits = ImageLimits(), abort: AbortFlag? = nil
+    ) throws(ImageError) -> [Thumbnail] {
+        guard output.format == nil || output.format == .jpeg || output.format == .png else {
+            throw .unsupportedFormat(.init("thumbnails are JPEG or PNG, not \(output.format?.rawValue ?? "")"))
+        }
+        let header: ImageHeader =
+            if let header { header } else { try ImageDecoder.header(of: bytes, limits: limits) }
+        guard !sizes.isEmpty else { return [] }
+        let plans = sizes.map { $0.plan(width: header.displayWidth, height: header.displayHeight) }
+            .map { header.orientation.swapsAxes ? $0.transposed : $0 }
+        for plan in plans { try limits.check(width: plan.window.width, height: plan.window.height) }
+
+        let codec = try ImageDecoder.open(bytes, header, limits: limits, abort: abort)
+        try codec.start(request(plans, header))
+        let resamplers = plans.map {
+            Resampler(
+                width: codec.width, height: codec.height, extent: codec.extent, channels: codec.channels,
+                hasAlpha: header.hasAlpha, plan: $0)
+        }
+        try feed(resamplers, from: codec, hasAlpha: header.hasAlpha)
+
+        let icc = codec.icc(for: codec.channels == 1 ? "GRAY" : "RGB ")
+        var thumbnails: [Thumbnail] = []
+        for (size, resampler) in zip(sizes, resamplers) {
+            let raster = resampler.output.oriented(header.orientation)
+            let isTranslucent = header.hasAlpha && raster.isTranslucent
+            let format = output.format ?? (isTranslucent ? .png : .jpeg)
+            let encoded = try ImageEncoder.encode(
+                raster, format: format, quality: output.quality, hasAlpha: isTranslucent, icc: icc)
+            thumbnails.append(
+                Thumbnail(
+                    size: size, width: raster.width, height: raster.height, format: format, bytes: encoded,
+                    bitmap: try raster.bitmap(hasAlpha: isTranslucent, icc: codec.channels == 1 ? [] : icc)))
+        }
+        return thumbnails
+    }
+
+    private static func request(_ plans: [ThumbnailSize.Plan], _ header: ImageHeader) -> larder_request {
+        let width = plans.map { $0.scaled.width * reserve }.max() ?? 0
+        let height = plans.map { $0.scaled.height * reserve }.max() ?? 0
+        // Chroma that is shrunk by two or more needs no careful enlarging first.
+        let isFast = header.width >= width && header.height >= height
+        return larder_request(
+            min_width: UInt32(clamping: width), min_height: UInt32(clamping: height), gray: true, whole: false,
+            fast: isFast)
+    }
+
+    private static func feed(_ resamplers: [Resampler], from codec: Codec, hasAlpha: Bool) throws(ImageError) {
+        // A few rows at a time; an interlaced picture at once.
+        let rows = codec.isOnlyWhole ? codec.height : min(codec.height, 16)
+        let strip = Raster(width: codec.width, height: rows, channels: codec.channels)
+        let count = codec.width * codec.channels
+        // Filters read whole vectors, up to one filter's width behind the row: those weights are 0.
+        let line = Resampler.floats(count + (codec.width + 16) * codec.channels)
+        defer { UnsafeMutableRawPointer(line).deallocate() }
+        var done = 0
+        while done < codec.height {
+            let ready = min(rows, codec.height - done)
+            try codec.read(strip.pixels, stride: strip.stride, rows: ready)
+            for row in 0..<ready {
+                spread(strip.pixels + row * strip.stride, count, hasAlpha && codec.channels == 4, into: line)
+                for resampler in resamplers { resampler.push(line) }
+            }
+            done += ready
+        }
+    }
+
+    /// Bytes to floats, colours multiplied by alpha where there is one.
+    private static func spread(
+        _ pixels: UnsafePointer<UInt8>, _ count: Int, _ premultiplies: Bool, into line: UnsafeMutablePointer<Float>
+    ) {
+        guard premultiplies else {
+            for index in 0..<count { line[index] = Float(pixels[index]) }
+            return
+        }
+        for index in stride(from: 0, to: count, by: 4) {
+            let alpha = Float(pixels[index &+ 3])
+            let factor = alpha * (1 / 255)
+            line[index] = Float(pixels[index]) * factor
+            line[index &+ 1] = Float(pixels[index &+ 1]) * factor
+            line[index &+ 2] = Float(pixels[index &+ 2]) * factor
+            line[index &+ 3] = alpha
+        }
+    }
+}
+
+extension ThumbnailSize.Plan {
+    fileprivate var transposed: Self {
+        Self(
+            scaled: .init(width: scaled.height, height: scaled.width),
+            window: .init(width: window.height, height: window.width), left: top, top: left)
+    }
+}
