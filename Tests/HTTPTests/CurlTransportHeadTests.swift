@@ -51,7 +51,7 @@
             ["HTTP/1.1 200 OK\r\n", "Content-Length: 5\r\n", "Content-Length: 6\r\n", "\r\n"],
             ["HTTP/1.1 200 OK\r\n", "Content-Length: 5, 6\r\n", "\r\n"],
             ["HTTP/1.1 200 OK\r\n", "Content-Length: -5\r\n", "\r\n"],
-            ["HTTP/1.1 200 OK\r\n", "Content-Length: 99999999999999999999\r\n", "\r\n"],
+            ["HTTP/1.1 200 OK\r\n", "Content-Length: 1,\t,1\r\n", "\r\n"], ["HTTP/1.1 101 Switch\r\n"],
         ])
         func malformed(_ lines: [String]) {
             var head = CurlResponseHead(maxBytes: 1000, maxFields: 10)

@@ -19,11 +19,6 @@
             case CURLE_OPERATION_TIMEDOUT:
                 // The idle and total deadlines are not libcurl's.
                 return .timedOut(.connect, details())
-            case CURLE_PARTIAL_FILE:
-                return .truncated(details())
-            case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3,
-                CURLE_QUIC_CONNECT_ERROR:
-                return headIsComplete ? .truncated(details()) : .unreachable(details())
             case CURLE_OUT_OF_MEMORY where !headIsComplete, CURLcode(rawValue: 100) where !headIsComplete:
                 // A header line beyond libcurl's own limit of 100 KiB; 100 is CURLE_TOO_LARGE of later versions.
                 return .tooLarge(details())
@@ -33,6 +28,7 @@
                 // Nothing that passes by itself.
                 return .unreachable(details(isTransient: false))
             default:
+                // Closed, reset, broken framing: PARTIAL_FILE, RECV_ERROR, HTTP2_STREAM …
                 return headIsComplete ? .truncated(details()) : .unreachable(details())
             }
         }

@@ -54,6 +54,7 @@
             else { throw .malformed("the status line is malformed") }
             status = words[1].reduce(0) { $0 * 10 + Int($1 - 48) }
             guard status >= 100 else { throw .malformed("the status is \(status)") }
+            guard status != 101 else { throw .malformed("the server changes to another protocol unasked (101)") }
             version = String(decoding: words[0].dropFirst(5), as: UTF8.self)
         }
 
@@ -83,9 +84,10 @@
             let lengths = fields.values("content-length").flatMap { $0.split(separator: ",") }
             for text in lengths {
                 let digits = text.trimmed
-                guard digits.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(digits) else {
+                guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }) else {
                     throw .malformed("Content-Length is \(text.debugDescription)")
                 }
+                guard let length = Int64(digits) else { throw .tooLarge(.init("Content-Length is \(digits)")) }
                 guard contentLength == nil || contentLength == length else {
                     throw .malformed("Content-Length is contradictory: \(lengths.joined(separator: ", "))")
                 }
