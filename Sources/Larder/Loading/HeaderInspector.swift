@@ -1,7 +1,8 @@
 /// Judges an image while it arrives: refuses early what is no image, too large or filtered, and at the end what is
 /// not whole.
 package struct HeaderInspector: BodyInspector {
-    private let filter: ImageFilter?
+    let limits: ImageLimits
+    let filter: ImageFilter?
     private var parser: HeaderParser
     private var end: EndScanner?
     /// What came before the format was known, for the end scanner.
@@ -10,6 +11,7 @@ package struct HeaderInspector: BodyInspector {
     package private(set) var header: ImageHeader?
 
     package init(limits: ImageLimits, filter: ImageFilter? = nil) {
+        self.limits = limits
         self.filter = filter
         parser = HeaderParser(limits: limits)
     }

@@ -115,6 +115,37 @@ package final class EntryWriter: @unchecked Sendable {
         }
     }
 
+    /// Gives what was appended so far, in order and in pieces: for those who must see a continued payload from its
+    /// first byte.
+    ///
+    /// - Throws: what `body` throws; ``ImageError/cacheUnavailable(_:)`` where it cannot be read back.
+    package func readBack(_ body: (UnsafeRawBufferPointer) throws(ImageError) -> Void) throws(ImageError) {
+        try guarded.withLock { (_) throws(ImageError) in
+            guard isOpen else { throw ended() }
+            if let memory { return try memory.withRawBytes(body) }
+            var piece = [UInt8](repeating: 0, count: Int(min(written, 256 << 10)))
+            var offset: Int64 = 0
+            while offset < written {
+                var count = 0
+                do throws(SystemError) {
+                    try piece.withMutableRawBytes { (buffer) throws(SystemError) in
+                        let wanted = UnsafeMutableRawBufferPointer(
+                            rebasing: buffer[..<Int(min(Int64(buffer.count), written - offset))])
+                        count = try volume.fileSystem.read(descriptor, into: wanted, at: offset)
+                    }
+                } catch {
+                    throw CacheDirectory.unavailable("cannot read back what was written to the cache (\(error))")
+                }
+                guard count > 0 else { throw CacheDirectory.unavailable("what was written to the cache was cut") }
+                try piece.withRawBytes { (bytes) throws(ImageError) in
+                    try body(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+                }
+                offset += Int64(count)
+            }
+            try pending.withRawBytes(body)
+        }
+    }
+
     private func flush() throws(SystemError) {
         try pending.withRawBytes { (bytes) throws(SystemError) in
             try volume.fileSystem.write(descriptor, bytes, at: written)

@@ -1,0 +1,43 @@
+/// What one fetch from the network works with.
+struct FetchPlan: Sendable {
+    let request: FetchRequest
+    let key: CacheKey
+    /// What is sent, conditions and ranges apart; what `Vary` is judged by.
+    let fields: HTTPFields
+    /// What is stored and to be confirmed; nil asks for the whole.
+    var stored: CachingFetcher.Stored?
+    /// The kept beginning of a cut transfer, to be continued.
+    var beginning: Beginning?
+    /// An attempt of this fetch was cut and its beginning kept.
+    var hasKept = false
+    let priority: SharedPriority
+    let hub: ProgressHub
+    var method: String { request.method }
+
+    /// The fields of a response that are worth keeping for an image; for other content all are (RFC 9111 §3.1).
+    static let imageFields: Set<String> = [
+        "accept-ranges", "age", "cache-control", "content-disposition", "content-language", "content-length",
+        "content-location", "content-type", "date", "etag", "expires", "last-modified", "vary", "x-robots-tag",
+    ]
+
+    func storedFields(_ response: HTTPFields) -> HTTPFields {
+        let fields = Storability.storedFields(response)
+        if request.takesAnything { return fields }
+        // A value too long to be of use would cost the entry its place: the metadata are bounded.
+        return HTTPFields(
+            fields.fields.filter { Self.imageFields.contains($0.name.lowercased()) && $0.value.utf8.count <= 1024 })
+    }
+
+    func metadata(
+        status: Int, fields: HTTPFields, finalURL: String, requestTime: Timestamp, responseTime: Timestamp,
+        header: ImageHeader?, options: FreshnessOptions
+    ) -> EntryMetadata {
+        let freshness = Freshness(
+            status: status, fields: fields, requestTime: requestTime, responseTime: responseTime)
+        return EntryMetadata(
+            key: key, finalURL: finalURL, status: status, fields: fields,
+            varyFields: Vary(fields).values(of: self.fields), requestTime: requestTime, responseTime: responseTime,
+            freshness: freshness.stored(options), isPrivate: key.partition != nil || freshness.control.isPrivate,
+            header: header)
+    }
+}
