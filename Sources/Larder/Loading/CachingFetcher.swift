@@ -26,6 +26,7 @@ package final class CachingFetcher: Sendable {
     struct FlightID: Hashable, Sendable {
         let key: CacheKey
         let url: String
+        let method: String
         let policy: CachePolicy
         let fields: HTTPFields
         let sha256: [UInt8]?
@@ -36,6 +37,7 @@ package final class CachingFetcher: Sendable {
         init(_ request: FetchRequest) {
             key = request.key
             url = request.url.string
+            method = request.method
             policy = request.policy
             fields = request.fields
             sha256 = request.sha256
