@@ -42,3 +42,24 @@ extension Sequence<UInt8> {
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 }
+
+extension [UInt8] {
+    /// The bytes that hex digits stand for; nil where the text is anything else.
+    package init?(hex text: some StringProtocol) {
+        func value(_ digit: UInt8) -> UInt8? {
+            switch digit {
+            case 0x30...0x39: digit - 0x30
+            case 0x41...0x46, 0x61...0x66: (digit | 0x20) - 0x57
+            default: nil
+            }
+        }
+        let digits = Array(text.utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        self = []
+        reserveCapacity(digits.count / 2)
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = value(digits[index]), let low = value(digits[index + 1]) else { return nil }
+            append(high << 4 | low)
+        }
+    }
+}

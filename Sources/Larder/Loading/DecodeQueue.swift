@@ -1,0 +1,49 @@
+/// Decodes, scales and encodes on threads of its own: bounded in number and in the memory that decodes hold
+/// together, the most urgent first.
+package final class DecodeQueue: Sendable {
+    private let executor: BlockingExecutor
+    private let slots: Gate
+    private let memory: Gate
+
+    /// - Parameters:
+    ///   - maxDecodes: threads.
+    ///   - maxBytes: what all decodes together may hold; one may always run.
+    package init(maxDecodes: Int, maxBytes: Int) {
+        executor = BlockingExecutor(name: "larder-decode", width: maxDecodes)
+        slots = Gate(capacity: maxDecodes)
+        // Counted in KiB: a gate lets one piece of work through whatever its cost.
+        memory = Gate(capacity: max(1, maxBytes >> 10))
+    }
+
+    /// Runs `body` when its turn has come; its flag is raised when the caller is cancelled.
+    ///
+    /// - Parameter header: says what the decode will hold; nil where nothing is known.
+    package func run<Success: Sendable>(
+        header: ImageHeader?, priority: SharedPriority,
+        _ body: @escaping @Sendable (AbortFlag) throws(ImageError) -> Success
+    ) async throws(ImageError) -> Success {
+        let cost = header.map(Self.kibibytes) ?? 1
+        let abort = AbortFlag()
+        return try await slots.run(priority: priority) { () throws(ImageError) in
+            try await memory.run(cost: cost, priority: priority) { () throws(ImageError) in
+                let result: Result<Success, ImageError> = await withTaskCancellationHandler {
+                    do throws(ImageError) {
+                        return .success(try await executor.run { () throws(ImageError) in try body(abort) })
+                    } catch {
+                        return .failure(error)
+                    }
+                } onCancel: {
+                    abort.abort()
+                }
+                return try result.get()
+            }
+        }
+    }
+
+    /// Roughly what a decode holds: the pixels, and the coefficients of a JPEG that is not decoded row by row.
+    private static func kibibytes(_ header: ImageHeader) -> Int {
+        let pixels = header.width.multipliedReportingOverflow(by: header.height)
+        guard !pixels.overflow, pixels.partialValue < 1 << 40 else { return .max }
+        return pixels.partialValue * (header.isProgressive ? 10 : 4) >> 10
+    }
+}

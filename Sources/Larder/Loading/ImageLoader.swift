@@ -1,0 +1,124 @@
+import Foundation
+
+/// Loads images: from memory, from disk, or from the network, in that order, and keeps what it has loaded.
+///
+/// Make one and share it. Every method may be called from any thread. Requests for the same picture share one
+/// fetch and one decode; blocking work runs on threads of the loader's own, never on the cooperative pool.
+///
+///     let loader = try ImageLoader()
+///     for await phase in loader.phases(for: ImageRequest(url: url)) {
+///         switch phase {
+///         case .empty: showPlaceholder()
+///         case .success(let image): show(image.bitmap)
+///         case .failure(let error): show(error.message())
+///         }
+///     }
+public final class ImageLoader: Sendable {
+    public let configuration: Configuration
+    /// The memory tier: what is decoded and ready.
+    public let memory: MemoryTier
+    package let disk: DiskTier?
+    package let fetcher: CachingFetcher
+    let time: any TimeSource
+    /// For look-ups and writes in the disk tier.
+    let files: BlockingExecutor
+    let decoding: DecodeQueue
+    private let flights = Coalescer<CacheKey, LoadedImage>()
+    private let progress = Lock<[CacheKey: WeakProgress]>([:])
+
+    private struct WeakProgress {
+        weak var value: LoadProgress?
+    }
+
+    /// - Throws: ``ImageError/cacheUnavailable(_:)`` where the cache directory is not ours to use. Set
+    ///   ``Configuration/cacheDirectory`` to nil to go without.
+    public convenience init(_ configuration: Configuration = .init()) throws(ImageError) {
+        try self.init(configuration, time: SystemTime())
+    }
+
+    package init(_ configuration: Configuration, time: any TimeSource) throws(ImageError) {
+        self.configuration = configuration
+        self.time = time
+        memory = MemoryTier(configuration.memory, time: time)
+        files = BlockingExecutor(name: "larder-files", width: configuration.maxFileOperations)
+        decoding = DecodeQueue(maxDecodes: configuration.maxDecodes, maxBytes: configuration.maxDecodeBytes)
+        if let directory = configuration.cacheDirectory {
+            disk = try DiskTier(directory: directory, configuration: configuration.diskTier, time: time)
+        } else {
+            disk = nil
+        }
+        let client = HTTPClient(
+            transport: configuration.transport ?? URLSessionTransport(), redirects: configuration.redirects,
+            hosts: configuration.hosts, time: time)
+        fetcher = CachingFetcher(
+            client: client, disk: disk, executor: files, configuration: configuration.fetcher, time: time)
+    }
+
+    /// The picture, where memory has it and it may be used without asking: at once, without suspending.
+    public func cachedImage(for request: ImageRequest) -> LoadedImage? {
+        guard request.cachePolicy.mayAnswerFromDisk, let image = memory.image(for: memoryKey(for: request)) else {
+            return nil
+        }
+        // What was loaded once in this run is shown again without asking, unless HTTP says that it has expired.
+        guard request.cachePolicy == .http, let freshness = image.freshness else { return image }
+        return freshness.noCache || time.now >= freshness.freshUntil ? nil : image
+    }
+
+    /// The picture, upright and at the size asked for.
+    ///
+    /// - Throws: why it could not be had; ``ImageError/cancelled(_:)`` when the task is cancelled.
+    public func image(for request: ImageRequest) async throws(ImageError) -> LoadedImage {
+        try await task(for: request).image
+    }
+
+    /// The phases of the picture: `.empty` unless memory has it, then `.success` or `.failure`, then the end.
+    public func phases(for request: ImageRequest) -> ImagePhases { ImagePhases(loader: self, request: request) }
+
+    /// Begins to load, and gives a claim on the picture whose priority may be changed and which may be given up.
+    public func task(for request: ImageRequest) -> ImageTask {
+        if let image = cachedImage(for: request) { return ImageTask(request, ready: .success(image)) }
+        do throws(ImageError) {
+            let original = try originalKey(for: request)
+            let key = variantKey(for: request, original)
+            let progress = sharedProgress(key)
+            let ticket = flights.join(key, priority: request.priority) {
+                [self] (priority) throws(ImageError) in
+                try await load(request, original, priority, progress)
+            }
+            return ImageTask(request, work: flights, ticket: ticket, progress: progress)
+        } catch {
+            return ImageTask(request, ready: .failure(error.at(request.url)))
+        }
+    }
+
+    /// Brings the image onto disk, with thumbnails of the given sizes; each is made once, all from one decode.
+    ///
+    /// A thumbnail that cannot be made carries its own error; the image itself is a success all the same.
+    package func store(
+        _ request: ImageRequest, thumbnails sizes: [ThumbnailSize] = []
+    ) async throws(ImageError) -> StoredImage {
+        do throws(ImageError) {
+            let priority = SharedPriority(request.priority)
+            let fetched = try await fetch(try fetchRequest(request), priority)
+            let original = try Original(fetched)
+            let made = sizes.isEmpty ? [] : try await thumbnails(sizes, of: original, priority: priority)
+            return StoredImage(
+                header: original.header, file: original.entry.flatMap { $0.isStored ? $0.file : nil },
+                bytes: fetched.payloadLength, sha256: fetched.sha256, source: fetched.source, status: fetched.status,
+                isStale: fetched.isStale, attempts: fetched.attempts, thumbnails: made, payload: original.payload)
+        } catch {
+            throw error.at(request.url)
+        }
+    }
+
+    /// All who wait for a picture see the same progress.
+    private func sharedProgress(_ key: CacheKey) -> LoadProgress {
+        progress.withLock { table in
+            if let shared = table[key]?.value { return shared }
+            if table.count > 1024 { table = table.filter { $0.value.value != nil } }
+            let shared = LoadProgress()
+            table[key] = WeakProgress(value: shared)
+            return shared
+        }
+    }
+}

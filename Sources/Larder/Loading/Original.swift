@@ -1,0 +1,32 @@
+/// An image as it was fetched, on disk or in memory, ready to be decoded.
+struct Original: Sendable {
+    let key: CacheKey
+    let header: ImageHeader
+    let freshness: StoredFreshness
+    let source: LoadedImage.Source
+    let isStale: Bool
+    /// nil where the image may not be stored, or there is no disk tier.
+    let entry: StoredEntry?
+    /// The image's bytes, read and checked. Blocks.
+    let payload: @Sendable () throws(ImageError) -> [UInt8]
+
+    /// - Throws: ``ImageError/notAnImage(_:)`` where what was fetched is not one: the fetcher's inspector sees to it
+    ///   that this does not happen.
+    init(_ fetched: FetchResult) throws(ImageError) {
+        guard let header = fetched.header else { throw .notAnImage(.init("the entry holds no image")) }
+        self.header = header
+        source = fetched.source
+        isStale = fetched.isStale
+        payload = { () throws(ImageError) in try fetched.readPayload() }
+        switch fetched.payload {
+        case .entry(let entry):
+            self.entry = entry
+            key = entry.key
+            freshness = entry.freshness
+        case .memory(_, let metadata):
+            entry = nil
+            key = metadata.key
+            freshness = metadata.freshness
+        }
+    }
+}
