@@ -9,6 +9,11 @@ public enum ImagePhase: Sendable {
     /// It could not be had; the error says why and whether another try can help.
     case failure(ImageError)
 
+    /// Whether it is `.empty`.
+    public var isEmpty: Bool {
+        if case .empty = self { true } else { false }
+    }
+
     /// The image, where there is one.
     public var image: LoadedImage? {
         if case .success(let image) = self { image } else { nil }

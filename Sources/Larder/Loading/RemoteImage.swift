@@ -94,7 +94,7 @@ public final class RemoteImage: Observable, Sendable {
             return state.task
         }
         task?.cancel()
-        change(\.progress, where: { $0.progress != nil }) { $0.progress = nil }
+        change(\.progress, where: { $0.progress != nil }, by: { $0.progress = nil })
     }
 
     private func start(_ request: ImageRequest) {
@@ -135,31 +135,26 @@ public final class RemoteImage: Observable, Sendable {
 
     private func show(_ snapshot: LoadProgress.Snapshot, _ generation: Int) {
         guard state.withLock({ $0.generation == generation && $0.task != nil }) else { return }
-        change(\.progress, where: { $0.progress != snapshot.fraction }) { $0.progress = snapshot.fraction }
-        change(\.placeholder, where: { $0.placeholder !== snapshot.placeholder }) {
-            $0.placeholder = snapshot.placeholder
-        }
-        change(\.preview, where: { $0.preview !== snapshot.preview }) { $0.preview = snapshot.preview }
+        change(\.progress, where: { $0.progress != snapshot.fraction }, by: { $0.progress = snapshot.fraction })
+        change(
+            \.placeholder, where: { $0.placeholder !== snapshot.placeholder },
+            by: { $0.placeholder = snapshot.placeholder })
+        change(\.preview, where: { $0.preview !== snapshot.preview }, by: { $0.preview = snapshot.preview })
     }
 
     /// Sets the phase and clears what travels beside it.
     private func settle(_ phase: ImagePhase) {
-        change(\.progress, where: { $0.progress != nil }) { $0.progress = nil }
-        change(\.placeholder, where: { $0.placeholder != nil }) { $0.placeholder = nil }
-        change(\.preview, where: { $0.preview != nil }) { $0.preview = nil }
-        let isEmpty = if case .empty = phase { true } else { false }
+        change(\.progress, where: { $0.progress != nil }, by: { $0.progress = nil })
+        change(\.placeholder, where: { $0.placeholder != nil }, by: { $0.placeholder = nil })
+        change(\.preview, where: { $0.preview != nil }, by: { $0.preview = nil })
         change(
-            \.phase,
-            where: { state in
-                let wasEmpty = if case .empty = state.phase { true } else { false }
-                return !(isEmpty && wasEmpty)
-            }
-        ) { $0.phase = phase }
+            \.phase, where: { !($0.phase.isEmpty && phase.isEmpty) },
+            by: { $0.phase = phase })
     }
 
     /// Changes the state and tells the observers, unless nothing would change.
     private func change<Member>(
-        _ member: KeyPath<RemoteImage, Member>, where differs: (State) -> Bool, _ body: (inout State) -> Void
+        _ member: KeyPath<RemoteImage, Member>, where differs: (State) -> Bool, by body: (inout State) -> Void
     ) {
         guard state.withLock({ differs($0) }) else { return }
         registrar.withMutation(of: self, keyPath: member) { state.withLock { body(&$0) } }
