@@ -1,16 +1,19 @@
 #!/bin/sh
-# CurlTransport against `curl --parallel`, turn by turn against one nginx on loopback: 8 KB and 100 KB files.
-#   Benchmarks/Transports/run.sh [ROUNDS] [PARALLEL]
+# CurlTransport on one nginx on loopback.
+#   run.sh rate [ROUNDS] [PARALLEL]   against `curl --parallel` and URLSession, turn by turn: 8 KB and 100 KB (default)
+#   run.sh pair [ROUNDS]              two processes at once, which must not stall each other
+#   run.sh storm [COUNT]              random cancels: descriptors and memory stay where they were
 set -eu
-rounds=${1:-3} parallel=${2:-16}
+what=${1:-rate}
 here=$(cd "$(dirname "$0")" && pwd)
+PATH=$PATH:/usr/sbin
+command -v nginx >/dev/null || { echo "run.sh: nginx is missing: apt-get install nginx-light" >&2; exit 1; }
 swift build -c release --package-path "$here" >&2
 bench=$(swift build -c release --package-path "$here" --show-bin-path)/TransportBench
 dir=$(mktemp -d)
-chmod 755 "$dir"
 trap 'kill "$(cat "$dir/pid")" 2>/dev/null; rm -rf "$dir"' EXIT
+chmod 755 "$dir"
 port=$((20000 + $$ % 20000))
-mkdir -p "$dir/8k" "$dir/100k"
 head -c 8192 /dev/urandom >"$dir/8k.bin"
 head -c 102400 /dev/urandom >"$dir/100k.bin"
 cat >"$dir/nginx.conf" <<CONF
@@ -29,19 +32,44 @@ http {
 }
 CONF
 nginx -c "$dir/nginx.conf" -p "$dir"
+base=http://127.0.0.1:$port
 
-for pair in 8k:20000 100k:8000; do
-    size=${pair%:*} count=${pair#*:}
-    base=http://127.0.0.1:$port/$size/
-    awk -v n="$count" -v b="$base" 'BEGIN { for (i = 0; i < n; i++) print "url = \"" b i "\"\noutput = \"/dev/null\"" }' >"$dir/list"
+rate() {
+    for pair in 8k:20000 100k:8000; do
+        size=${pair%:*} count=${pair#*:}
+        awk -v n="$count" -v b="$base/$size/" \
+            'BEGIN { for (i = 0; i < n; i++) print "url = \"" b i "\"\noutput = \"/dev/null\"" }' >"$dir/list"
+        i=0
+        while [ $i -lt "$1" ]; do
+            begin=$(date +%s.%N)
+            curl -q -s --fail --no-progress-meter --parallel --parallel-max "$2" -K "$dir/list" 2>/dev/null
+            end=$(date +%s.%N)
+            ours=$("$bench" curl "$base/$size/" "$count" "$2" | sed 's/.*: \([0-9]*\) GETs.*/\1/')
+            # URLSession is slower by far: an eighth of the requests, and four at once, its own limit.
+            theirs=$("$bench" urlsession "$base/$size/" $((count / 8)) 4 | sed 's/.*: \([0-9]*\) GETs.*/\1/')
+            awk -v s="$size" -v n="$count" -v b="$begin" -v e="$end" -v o="$ours" -v u="$theirs" 'BEGIN {
+                t = n / (e - b)
+                printf "%s: curl %d/s, CurlTransport %d/s (%.2f), URLSession %d/s (%.2f)\n", s, t, o, o / t, u, u / t
+            }'
+            i=$((i + 1))
+        done
+    done
+}
+
+pair() {
     i=0
-    while [ $i -lt "$rounds" ]; do
-        begin=$(date +%s.%N)
-        curl -q -s --fail --no-progress-meter --parallel --parallel-max "$parallel" -K "$dir/list" 2>/dev/null
-        end=$(date +%s.%N)
-        ours=$("$bench" curl "$base" "$count" "$parallel" | tee /dev/stderr | sed 's/.*: \([0-9]*\) GETs.*/\1/')
-        awk -v s="$size" -v n="$count" -v b="$begin" -v e="$end" -v o="$ours" \
-            'BEGIN { t = n / (e - b); printf "%s: curl %d/s, CurlTransport %d/s, ratio %.2f\n", s, t, o, o / t }'
+    while [ $i -lt "$1" ]; do
+        timeout 60 "$bench" curl "$base/8k/" 4000 8 >"$dir/one" &
+        timeout 60 "$bench" curl "$base/100k/" 2000 8 >"$dir/two" &&
+            wait $! || { echo "run.sh: a process failed or stalled" >&2; exit 1; }
+        echo "$((i + 1)): $(cat "$dir/one") | $(cat "$dir/two")"
         i=$((i + 1))
     done
-done
+}
+
+case $what in
+rate) rate "${2:-3}" "${3:-16}" ;;
+pair) pair "${2:-20}" ;;
+storm) "$bench" storm "$base/100k/" "${2:-100000}" 32 ;;
+*) echo "usage: run.sh rate|pair|storm" >&2; exit 2 ;;
+esac

@@ -83,6 +83,30 @@
             }
         }
 
+        /// Those that waited for a connection to share go on at once where it turns out that none can be shared.
+        @Test(.timeLimit(.minutes(1))) func withoutHTTP2RequestsDoNotWaitForEachOther() async throws {
+            let origin = try Origin()
+            let gate = Gate()
+            origin.otherwise { _ in .gated([1, 2, 3], after: 1, at: gate) }
+            let server = try SecureServer(behind: origin, speaks: "ssl")
+            let transport = server.transport()
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    await origin.requests(atLeast: 12)
+                    gate.open()
+                }
+                for index in 0..<12 {
+                    group.addTask {
+                        await #expect(throws: Never.self) {
+                            let response = try await transport.open(.init(url: server.url("/\(index)")))
+                            #expect(response.httpVersion == "1.1")
+                            #expect(try await response.body.count() == 3)
+                        }
+                    }
+                }
+            }
+        }
+
         @Test func unknownAuthorityIsRefused() async throws {
             let server = try SecureServer(behind: try Origin())
             let transport = CurlTransport(configuration: .init(proxy: .none))
@@ -106,7 +130,7 @@
         private let port: UInt16
         private let process: Lock<Process?>
 
-        init(behind origin: Origin) throws {
+        init(behind origin: Origin, speaks protocols: String = "ssl http2") throws {
             directory = NSTemporaryDirectory() + "larder-nginx-\(UUID().uuidString)"
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             let certificate = Process()
@@ -135,7 +159,7 @@
                   client_body_temp_path \(directory)/1; proxy_temp_path \(directory)/2;
                   fastcgi_temp_path \(directory)/3; uwsgi_temp_path \(directory)/4; scgi_temp_path \(directory)/5;
                   server {
-                    listen 127.0.0.1:\(port) ssl http2;
+                    listen 127.0.0.1:\(port) \(protocols);
                     ssl_certificate \(directory)/certificate.pem; ssl_certificate_key \(directory)/key.pem;
                     location / { proxy_pass http://127.0.0.1:\(origin.port); proxy_read_timeout 300s; }
                   }
