@@ -68,6 +68,12 @@ public final class RemoteImage: Observable, Sendable {
     /// What was asked for last, or nil.
     public var request: ImageRequest? { state.withLock { $0.request } }
 
+    /// How soon the image is wanted: that of the request until it is set. Takes effect at once.
+    public var priority: ImagePriority {
+        get { state.withLock { $0.task?.priority ?? $0.request?.priority ?? .normal } }
+        set { state.withLock { $0.task }?.priority = newValue }
+    }
+
     /// Shows another image. The same request again changes nothing, unless it had failed or was cancelled.
     public func load(_ request: ImageRequest) {
         let key = loader.memoryKey(for: request)
