@@ -7,7 +7,7 @@
 package final class DiskTier: Sendable {
     package let path: String
     package let configuration: DiskTierConfiguration
-    private let volume: Volume
+    let volume: Volume
 
     /// Opens the cache directory and makes it where it is missing. Reads no entry and no index.
     ///
