@@ -1,0 +1,182 @@
+import Foundation
+import Larder
+
+/// One line of JSON a request, written by a thread of its own so that no answer waits for a disk.
+///
+/// What cannot be written soon enough is dropped and counted, never held without bound. `reopen()` follows logrotate.
+package final class AccessLog: Sendable {
+    package struct Line: Sendable {
+        package var time: Timestamp
+        package var peer: String
+        package var method: String
+        package var target: String
+        package var route: String
+        package var status: Int
+        package var bytes: Int
+        package var milliseconds: Double
+        package var code: String
+        package var agent: String
+
+        package init(
+            time: Timestamp, peer: String, method: String, target: String, route: String, status: Int, bytes: Int,
+            milliseconds: Double, code: String, agent: String
+        ) {
+            self.time = time
+            self.peer = peer
+            self.method = method
+            self.target = target
+            self.route = route
+            self.status = status
+            self.bytes = bytes
+            self.milliseconds = milliseconds
+            self.code = code
+            self.agent = agent
+        }
+    }
+
+    private struct State {
+        var lines: [Line] = []
+        var dropped = 0
+        var isWriting = false
+    }
+
+    private final class Sink: @unchecked Sendable {
+        // Sendable: touched only on `writer`, whose one thread does one thing after the other.
+        var descriptor: Int32
+        init(_ descriptor: Int32) { self.descriptor = descriptor }
+        deinit { if descriptor > 2 { close(descriptor) } }
+    }
+
+    private static let maxWaiting = 65_536
+    private let path: String?
+    private let sink: Sink
+    private let state = Lock(State())
+    private let writer = BlockingExecutor(name: "access-log", width: 1)
+
+    /// - Parameter path: a file to append to, or `-` for standard output.
+    package init(path: String) throws(ImageError) {
+        self.path = path == "-" ? nil : path
+        sink = Sink(path == "-" ? 1 : try Self.open(path))
+    }
+
+    private static func open(_ path: String) throws(ImageError) -> Int32 {
+        let descriptor = Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
+        guard descriptor >= 0 else {
+            throw .cacheUnavailable(.init("cannot write the access log \(path): \(String(cString: strerror(errno)))"))
+        }
+        return descriptor
+    }
+
+    package func write(_ line: Line) {
+        let starts = state.withLock { state -> Bool in
+            guard state.lines.count < Self.maxWaiting else {
+                state.dropped += 1
+                return false
+            }
+            state.lines.append(line)
+            guard !state.isWriting else { return false }
+            state.isWriting = true
+            return true
+        }
+        if starts { writer.detach { [self] in drain() } }
+    }
+
+    /// Opens the file anew; the old one stays in use where that fails.
+    package func reopen() {
+        guard let path else { return }
+        writer.detach { [sink] in
+            guard let descriptor = try? Self.open(path) else { return }
+            close(sink.descriptor)
+            sink.descriptor = descriptor
+        }
+    }
+
+    /// Returns when everything so far is written.
+    package func flush() async { await writer.perform {} }
+
+    private func drain() {
+        while true {
+            let (lines, dropped) = state.withLock { state -> ([Line], Int) in
+                let taken = (state.lines, state.dropped)
+                state.lines = []
+                state.dropped = 0
+                state.isWriting = !taken.0.isEmpty || taken.1 > 0
+                return taken
+            }
+            if lines.isEmpty, dropped == 0 { return }
+            var bytes: [UInt8] = []
+            for line in lines { Self.append(line, to: &bytes) }
+            if dropped > 0 { bytes += Array("{\"dropped\":\(dropped)}\n".utf8) }
+            bytes.withUnsafeBytes { buffer in
+                var rest = buffer
+                while let base = rest.baseAddress, !rest.isEmpty {
+                    let count = Glibc.write(sink.descriptor, base, rest.count)
+                    if count < 0, errno == EINTR { continue }
+                    guard count > 0 else { return }
+                    rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+                }
+            }
+        }
+    }
+
+    static func append(_ line: Line, to bytes: inout [UInt8]) {
+        func text(_ name: String, _ value: String) {
+            bytes += Array("\"\(name)\":".utf8)
+            appendQuoted(value, to: &bytes)
+            bytes.append(UInt8(ascii: ","))
+        }
+        bytes.append(UInt8(ascii: "{"))
+        text("time", line.time.iso8601)
+        text("peer", line.peer)
+        text("method", line.method)
+        text("target", line.target)
+        text("route", line.route)
+        if !line.code.isEmpty { text("code", line.code) }
+        if !line.agent.isEmpty { text("agent", line.agent) }
+        let milliseconds = (line.milliseconds * 1000).rounded() / 1000
+        bytes += Array("\"status\":\(line.status),\"bytes\":\(line.bytes),\"ms\":\(milliseconds)}\n".utf8)
+    }
+
+    private static func appendQuoted(_ value: String, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in value.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+            case ..<0x20, 0x7f:
+                bytes += Array("\\u00".utf8) + Array([byte].hex.utf8)
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}
+
+extension Timestamp {
+    /// `2026-01-15T12:00:00.000Z`.
+    package var iso8601: String {
+        // A formatter of Foundation costs more than the rest of an answer.
+        let (days, rest) = Self.split(milliseconds, by: 86_400_000)
+        let (year, month, day) = Self.civil(days)
+        func two(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
+        let millis = rest % 1000
+        let seconds = rest / 1000
+        let padded = millis < 10 ? "00\(millis)" : millis < 100 ? "0\(millis)" : "\(millis)"
+        return "\(year)-\(two(month))-\(two(day))T\(two(seconds / 3600)):\(two(seconds / 60 % 60)):\(two(seconds % 60))"
+            + ".\(padded)Z"
+    }
+
+    private static func split(_ value: Int64, by unit: Int64) -> (Int64, Int64) {
+        let (quotient, remainder) = value.quotientAndRemainder(dividingBy: unit)
+        return remainder < 0 ? (quotient - 1, remainder + unit) : (quotient, remainder)
+    }
+
+    /// The proleptic Gregorian date of a day since 1970-01-01.
+    private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let (era, dayOfEra) = split(days + 719_468, by: 146_097)
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shifted = (5 * dayOfYear + 2) / 153
+        let month = shifted < 10 ? shifted + 3 : shifted - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shifted + 2) / 5 + 1)
+    }
+}
