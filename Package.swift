@@ -20,7 +20,12 @@ let package = Package(
             swiftSettings: strict),
 
         // What stands on the engine.
-        .target(name: "LarderServer", dependencies: ["Larder", "LarderWorkers", "CMicroHTTPD"], swiftSettings: strict),
+        .target(
+            name: "LarderServer", dependencies: ["Larder", "LarderWorkers", "CMicroHTTPD", "CCrypto"],
+            resources: [
+                .embedInCode("Gallery/gallery.html"), .embedInCode("Gallery/gallery.css"),
+                .embedInCode("Gallery/gallery.js"),
+            ], swiftSettings: strict),
         .target(name: "LarderPrefetch", dependencies: ["Larder", "LarderWorkers", "CZlib"], swiftSettings: strict),
         .target(name: "LarderWorkers", dependencies: ["Larder", "CPlatform"], swiftSettings: strict),
 

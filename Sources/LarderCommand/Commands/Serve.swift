@@ -1,0 +1,172 @@
+import Foundation
+import Larder
+import LarderServer
+
+extension Command {
+    static let serve = Command(
+        name: "serve", summary: "serves a cache directory over HTTP: gallery, images, thumbnails, an API",
+        operands: "[DIR]",
+        examples: [
+            ("larder serve", "the gallery of ./cache at http://127.0.0.1:8080/"),
+            ("larder serve ~/images --port 0", "another directory, on a port that is free"),
+            ("larder serve --host 0.0.0.0 --token-file token --key-file key", "for other machines"),
+        ],
+        options: [
+            .value("host", "ADDRESS", "where to listen", default: "127.0.0.1", common: true),
+            .value("port", "N", "on which port; 0 for one that is free", default: "8080", common: true),
+            .value(
+                "token-file", "FILE", "the token that clients must send; LARDER_TOKEN holds it as well", common: true,
+                completion: .file),
+            .value(
+                "key-file", "FILE", "the key that thumbor's paths are signed with; LARDER_KEY holds it as well",
+                common: true, completion: .file),
+            .value("server-name", "NAME", "a host name that this server answers to", repeatable: true),
+            .value("allow-sizes", "LIST", "the only thumbnail sizes for clients without token, as 256x256,x128"),
+            .value("access-log", "FILE|-", "a line of JSON for each request", completion: .file),
+            .value("threads", "N", "that serve connections; the number of processors by default"),
+            .value("workers", "N", "that make thumbnails; the number of processors by default"),
+            .value("queue", "N", "of work that may wait for them before clients get 503", default: "256"),
+            .value("max-connections", "N", "open at once", default: "16000"),
+            .value("drain-time", "S", "for requests in hand when the server is stopped", default: "10"),
+            .value("max-size", "BYTES", "of the cache directory"),
+            .value("max-age", "TIME", "of an image in the cache"),
+            .value("max-pixels", "N", "refuse to decode larger pictures", default: "100M"),
+        ],
+        details: [
+            "Without a token and a key everything in the directory is open to every user of this machine. On any other "
+                + "address than loopback one of them is demanded: with a token, programs send 'Authorization: Bearer "
+                + "TOKEN' and browsers log in; with a key, images are given by signed paths.",
+            "SIGTERM and SIGINT let requests in hand come to their end; SIGHUP reads token and key anew and reopens "
+                + "the access log. Sockets that systemd hands over are used in place of --host and --port.",
+        ]
+    ) { arguments, console in
+        try await ServeCommand(arguments, console).run()
+    }
+}
+
+private struct ServeCommand {
+    let arguments: Arguments
+    let console: Console
+
+    init(_ arguments: Arguments, _ console: Console) {
+        self.arguments = arguments
+        self.console = console
+    }
+
+    func run() async throws -> ExitStatus {
+        guard arguments.operands.count <= 1 else { throw UsageError("serve takes one directory") }
+        let access = try keys()
+        let configuration = try serverConfiguration()
+        let daemon = try daemonConfiguration()
+        let drainTime = try arguments.duration("drain-time") ?? 10
+        let manager = ServiceManager(environment: console.environment)
+        let sockets = try listen(manager)
+        do throws(StartRules.Refusal) {
+            try StartRules(
+                isReachable: sockets.contains { !$0.isLoopback }, hasToken: access.token != nil,
+                hasKey: access.signer != nil, fetches: false, hasAllowedHosts: false, isPublicOnly: false,
+                transportChecksAddresses: false
+            ).check()
+        } catch {
+            throw UsageError(error.message, hint: error.hint)
+        }
+        let log = try arguments.string("access-log").map { path in
+            do throws(ImageError) { return try AccessLog(path: path) } catch {
+                throw CommandFailure(error.details.detail)
+            }
+        }
+        let directory = try arguments.operands.first ?? arguments.string("cache") ?? "./cache"
+        let tier = try open(directory)
+        let server = ImageServer(
+            tier: tier, access: access, configuration: configuration, accessLog: log)
+        let service = Service(
+            server: server, sockets: sockets, daemon: daemon, manager: manager, drainTime: drainTime
+        ) { [console] in
+            log?.reopen()
+            do { server.reload(try keys()) } catch {
+                console.fail("the keys stay as they were: \((error as? CommandFailure)?.message ?? "\(error)")")
+            }
+        }
+        if try !arguments.flag("quiet") {
+            for socket in sockets { console.note("larder: serving \(directory) at http://\(socket.address)/") }
+        }
+        let signal = try await failing { () async throws(ImageError) in try await service.run() }
+        await log?.flush()
+        tier.flush()
+        tier.close()
+        // To be told to stop is how a server ends well.
+        return signal == SIGTERM ? .success : .interrupted
+    }
+
+    private func keys() throws -> AccessControl {
+        AccessControl(
+            token: try secret("token-file", "LARDER_TOKEN"),
+            signer: try secret("key-file", "LARDER_KEY").map { URLSigner(key: $0) })
+    }
+
+    private func secret(_ option: String, _ variable: String) throws -> Secret? {
+        if let path = try arguments.string(option) {
+            guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+                throw CommandFailure("cannot read \(path)", hint: "--\(option) wants a text file.")
+            }
+            guard let secret = Secret(text) else { throw CommandFailure("\(path) is empty: it protects nothing") }
+            return secret
+        }
+        guard let text = console.environment[variable] else { return nil }
+        guard let secret = Secret(text) else { throw CommandFailure("\(variable) is empty: it protects nothing") }
+        return secret
+    }
+
+    private func serverConfiguration() throws -> ServerConfiguration {
+        var configuration = ServerConfiguration()
+        configuration.serverNames = try arguments.strings("server-name")
+        configuration.workers =
+            try arguments.integer("workers", in: 1...256) ?? ProcessInfo.processInfo.activeProcessorCount
+        configuration.queue = try arguments.integer("queue", in: 0...100_000) ?? configuration.queue
+        if let pixels = try arguments.count("max-pixels") { configuration.limits.maxPixels = pixels }
+        if let list = try arguments.string("allow-sizes") {
+            configuration.allowedSizes = Set(
+                try list.split(separator: ",").map { text in
+                    guard let size = ThumbnailSize(text.trimmingCharacters(in: .whitespaces)), size.rule == .both else {
+                        throw UsageError(
+                            "--allow-sizes cannot be '\(list)'", hint: "It wants sizes such as 256x256,x128.")
+                    }
+                    return size.description
+                })
+        }
+        return configuration
+    }
+
+    private func daemonConfiguration() throws -> HTTPDaemon.Configuration {
+        var configuration = HTTPDaemon.Configuration()
+        configuration.threads = try arguments.integer("threads", in: 1...256) ?? configuration.threads
+        configuration.maxConnections =
+            try arguments.integer("max-connections", in: 16...1_000_000) ?? configuration.maxConnections
+        return configuration
+    }
+
+    private func listen(_ manager: ServiceManager) throws -> [ListenSocket] {
+        let handed = manager.listenDescriptors.compactMap { ListenSocket(descriptor: $0) }
+        guard handed.isEmpty else { return handed }
+        let host = try arguments.string("host") ?? "127.0.0.1"
+        let port = try arguments.integer("port", in: 0...65_535) ?? 8080
+        do throws(ImageError) { return [try ListenSocket.bind(host: host, port: port)] } catch {
+            throw CommandFailure(error.details.detail)
+        }
+    }
+
+    private func open(_ directory: String) throws -> DiskTier {
+        var configuration = DiskTierConfiguration()
+        configuration.creates = false
+        if let bytes = try arguments.bytes("max-size") { configuration.maximumBytes = Int64(bytes) }
+        if let age = try arguments.duration("max-age") { configuration.maximumAge = Int64(age) }
+        configuration.warnings = { [console] in console.note("larder: \($0)") }
+        do throws(ImageError) { return try DiskTier(directory: directory, configuration: configuration) } catch {
+            throw CommandFailure(error.details.detail)
+        }
+    }
+
+    private func failing<Success>(_ body: () async throws(ImageError) -> Success) async throws -> Success {
+        do throws(ImageError) { return try await body() } catch { throw CommandFailure(error.details.detail) }
+    }
+}
