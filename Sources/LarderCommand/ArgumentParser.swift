@@ -183,6 +183,21 @@ struct Arguments: Sendable {
 
     func string(_ name: String) throws(UsageError) -> String? { try strings(name).last }
 
+    /// Every option that was given, here or in the environment, as words for another process of this program.
+    var words: [String] {
+        get throws(UsageError) {
+            var words: [String] = []
+            for (name, option) in options.sorted(by: { $0.key < $1.key }) where name != "help" && name != "version" {
+                if option.value == nil {
+                    if try flag(name) { words.append("--" + name) }
+                } else {
+                    words += try strings(name).map { "--\(name)=\($0)" }
+                }
+            }
+            return words
+        }
+    }
+
     /// Whether the flag was given; from the environment: 1, true, yes or on.
     func flag(_ name: String) throws(UsageError) -> Bool {
         if given[name] != nil { return true }

@@ -9,7 +9,7 @@ import Larder
 
 /// What `larder --version` says: versions, formats, transports.
 enum VersionText {
-    static let version = "0.1.0"
+    static let version = LarderVersion.string
 
     /// Names and versions of the libraries in this build.
     static var libraries: [(name: String, version: String)] {

@@ -65,6 +65,13 @@ struct PrefetchJobTests {
             ])
     }
 
+    @Test func countsTheSameWithoutAReport() async {
+        let urls = (0..<100).map { "http://h/\(["ok", "cached", "fail"][$0 % 3])/\($0)" }
+        let outcome = await PrefetchJob(ManifestReader(MemorySource(list(urls))), runner: runner).run()
+        #expect(outcome.tally.total == 100)
+        #expect(outcome.tally.failure == 33)
+    }
+
     @Test func fetchesARepeatedURLOnceWhateverItsEnd() async throws {
         let urls = (0..<600).map { index in
             ["http://a/ok/1", "http://a/fail/1", "http://b/cached/1"][index % 3]

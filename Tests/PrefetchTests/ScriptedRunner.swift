@@ -116,7 +116,8 @@ final class ScriptedRunner: RowRunner {
 
     private func success(_ source: RowResult.Source) -> RowResult {
         var facts = RowFacts(
-            status: 200, format: .jpeg, width: 4, height: 3, orientation: 6, bytes: 100, sha256: "ab", file: "ab/cd")
+            status: 200, format: .jpeg, width: 4, height: 3, orientation: 6, bytes: 100, sha256: [0xAB], file: "ab/cd")
+        facts.attempts = 1
         facts.milliseconds = 7
         return .success(source, facts)
     }

@@ -110,7 +110,10 @@ package final class PrefetchJob: Sendable {
         if state.read({ $0.stop != nil }) { await cancelTheRest() }
         ticker.cancel()
         reader.cancel()
-        state.update { state in report?.append(state.close()) }
+        state.update { state in
+            let lines = state.close()
+            report?.append(lines)
+        }
         if let report {
             do throws(ReportWriter.Failure) { try await report.finish() } catch { stop(.report(error)) }
         }
@@ -243,7 +246,8 @@ package final class PrefetchJob: Sendable {
         let stopsNow = state.update { state in
             let before = state.stop
             // Inside, so that lines keep their order; the writer only takes them in and calls nobody back.
-            report?.append(state.finish(rows, writes: report != nil))
+            let lines = state.finish(rows, writes: report != nil)
+            report?.append(lines)
             return before == nil && state.stop != nil
         }
         if stopsNow { stop(.failedEarly) }

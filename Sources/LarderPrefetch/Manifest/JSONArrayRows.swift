@@ -64,9 +64,11 @@ struct JSONArrayRows: RowParser {
         guard byte == UInt8(ascii: "{") else {
             throw stream.malformed("not a JSON list: '[' was expected, found '\(printable(byte))'")
         }
-        let keys = (try? keys(&stream)) ?? []
+        var keys: [String] = []
+        try? collect(&keys, &stream)
+        let found = keys.isEmpty ? "" : " with the keys " + keys.joined(separator: ", ")
         throw .malformed(
-            "it is an object with the keys \(keys.joined(separator: ", ")), not a list; "
+            "it is an object\(found), not a list; "
                 + "name the list inside with --items-path, or use --manifest-format jsonl for an object a line",
             place: "byte 1")
     }
@@ -89,9 +91,8 @@ struct JSONArrayRows: RowParser {
         throw stream.malformed("there is no key '\(wanted)', only: \(seen.joined(separator: ", "))")
     }
 
-    /// The first keys of the object that comes next.
-    private func keys(_ stream: inout ByteStream) throws(ManifestError) -> [String] {
-        var keys: [String] = []
+    /// The first keys of the object that comes next, as far as it can be read.
+    private func collect(_ keys: inout [String], _ stream: inout ByteStream) throws(ManifestError) {
         stream.skip()
         while keys.count < 10, try stream.nextSignificant() == UInt8(ascii: "\"") {
             keys.append(try stream.takeKey(limit: limit))
@@ -100,7 +101,6 @@ struct JSONArrayRows: RowParser {
             guard try stream.nextSignificant() == UInt8(ascii: ",") else { break }
             stream.skip()
         }
-        return keys
     }
 
     /// Behind the list: the objects around it must be complete, and nothing may follow.

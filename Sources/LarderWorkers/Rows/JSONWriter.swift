@@ -85,6 +85,17 @@ package struct JSONWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
+    /// The bytes as a string of lower-case hex digits.
+    package mutating func hex(_ value: [UInt8]) {
+        func digit(_ part: UInt8) -> UInt8 { part + (part < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10) }
+        bytes.append(UInt8(ascii: "\""))
+        for byte in value {
+            bytes.append(digit(byte >> 4))
+            bytes.append(digit(byte & 15))
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
     private mutating func escape(_ letter: UInt8) {
         switch letter {
         case UInt8(ascii: "\""): raw("\\\"")
@@ -93,10 +104,9 @@ package struct JSONWriter {
         case 0x0D: raw("\\r")
         case 0x09: raw("\\t")
         default:
-            let digits = Array("0123456789abcdef".utf8)
             raw("\\u00")
-            bytes.append(digits[Int(letter >> 4)])
-            bytes.append(digits[Int(letter & 15)])
+            bytes.append(UInt8(ascii: "0") + (letter >> 4))
+            bytes.append(Array("0123456789abcdef".utf8)[Int(letter & 15)])
         }
     }
 }

@@ -48,13 +48,14 @@ package struct RowFacts: Sendable {
     package var height: Int
     package var orientation: Int
     package var bytes: Int
-    package var sha256: String
-    /// Relative to the cache directory.
-    package var file: String
+    /// 32 bytes.
+    package var sha256: [UInt8]
+    /// Relative to the cache directory; nil where the image may not be kept.
+    package var file: String?
     package var isStale = false
     package var thumbnails: [Thumbnail] = []
-    /// What else is to be reported, as JSON members in order.
-    package var attempts = 1
+    /// Requests that were sent for it.
+    package var attempts = 0
     package var milliseconds = 0
 
     package struct Thumbnail: Sendable {
@@ -62,14 +63,21 @@ package struct RowFacts: Sendable {
         package var width = 0
         package var height = 0
         package var bytes = 0
-        package var file = ""
+        package var file: String?
         package var error: RowError?
-        package init(size: String) { self.size = size }
+
+        package init(size: String, width: Int = 0, height: Int = 0, bytes: Int = 0, file: String? = nil) {
+            self.size = size
+            self.width = width
+            self.height = height
+            self.bytes = bytes
+            self.file = file
+        }
     }
 
     package init(
-        status: Int, format: ImageFormat, width: Int, height: Int, orientation: Int, bytes: Int, sha256: String,
-        file: String
+        status: Int, format: ImageFormat, width: Int, height: Int, orientation: Int, bytes: Int, sha256: [UInt8],
+        file: String?
     ) {
         self.status = status
         self.format = format
@@ -150,8 +158,9 @@ extension JSONWriter {
         member("height", facts.height)
         member("orientation", facts.orientation)
         member("bytes", facts.bytes)
-        member("sha256", facts.sha256)
-        member("file", facts.file)
+        key("sha256")
+        hex(facts.sha256)
+        if let file = facts.file { member("file", file) }
         if facts.isStale { member("stale", true) }
         if !facts.thumbnails.isEmpty {
             key("thumbnails")
@@ -176,7 +185,7 @@ extension JSONWriter {
             member("width", thumbnail.width)
             member("height", thumbnail.height)
             member("bytes", thumbnail.bytes)
-            member("file", thumbnail.file)
+            if let file = thumbnail.file { member("file", file) }
         }
         raw("}")
     }

@@ -1,0 +1,49 @@
+import Foundation
+import Larder
+import LarderWorkers
+
+extension Command {
+    /// Not for people: see Documentation/worker-protocol.md.
+    static let worker = Command(
+        name: "worker", summary: "run rows for another larder process", isHidden: true,
+        run: { _, console in await WorkerCommand.run(console) })
+}
+
+/// `larder worker`: rows on standard input, results on standard output.
+enum WorkerCommand {
+    static func run(_ console: Console) async -> ExitStatus {
+        guard let channel = WorkerLoop.become() else {
+            console.fail("this process cannot be made a worker")
+            return .usage
+        }
+        await WorkerLoop.run(channel) { setup in
+            do {
+                let runner = try runner(setup, console)
+                return { line in
+                    guard let row = Row(line: line) else {
+                        let number = WorkerLine.row(of: line) ?? 0
+                        return RowResult.failure(.badRow("the worker cannot read it")).line(row: number)
+                    }
+                    return await runner.run(row).line(row: row.number)
+                }
+            } catch {
+                console.fail("worker: \(error)")
+                return nil
+            }
+        }
+        return .success
+    }
+
+    /// The setup line that has a worker run rows as `prefetch` with these words would.
+    static func setup(_ words: [String]) -> [UInt8] {
+        let object = ["arguments": words]
+        return Array((try? JSONSerialization.data(withJSONObject: object)) ?? Data())
+    }
+
+    private static func runner(_ setup: [UInt8], _ console: Console) throws -> LoaderRunner {
+        let object = try JSONSerialization.jsonObject(with: Data(setup)) as? [String: [String]]
+        guard let words = object?["arguments"] else { throw CommandFailure("the setup line makes no sense") }
+        let arguments = try ArgumentParser(Command.prefetch.allOptions, environment: [:]).parse(words)
+        return try RowWork.worker(arguments, console)
+    }
+}

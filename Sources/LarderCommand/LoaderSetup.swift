@@ -1,0 +1,43 @@
+import Larder
+import LarderWorkers
+
+/// A loader as the options ask for it.
+enum LoaderSetup {
+    /// - Parameters:
+    ///   - parallel: requests under way at once.
+    ///   - perHost: to one host.
+    static func loader(
+        _ arguments: Arguments, _ loading: LoadingOptions, _ console: Console, parallel: Int = 16, perHost: Int = 6,
+        output: ThumbnailOutput = ThumbnailOutput()
+    ) throws -> ImageLoader {
+        let connection = loading.connection
+        var configuration = ImageLoader.Configuration()
+        configuration.transport = Transports.make(connection.transport)
+        configuration.redirects = connection.redirects
+        configuration.hosts = connection.hosts
+        configuration.addresses = connection.addresses
+        configuration.deadlines = connection.deadlines
+        configuration.limits = connection.limits
+        configuration.maxBodyBytes = connection.maxBytes
+        configuration.retries.maxRetries = loading.retries
+        configuration.retries.baseDelay = loading.retryDelay
+        configuration.bytesPerSecond = loading.bytesPerSecond
+        configuration.keepsRobots = loading.keepsRobots
+        configuration.keepsRobotsTag = loading.keepsRobotsTag
+        configuration.maxFetches = parallel
+        configuration.maxFetchesPerHost = perHost
+        configuration.thumbnailOutput = output
+        if let name = connection.fields["User-Agent"] { configuration.userAgent = name }
+        if let bytes = loading.maxCacheBytes { configuration.maxDiskBytes = bytes }
+        if let age = loading.maxCacheAge { configuration.maxDiskAge = Int(age) }
+        // Nothing is shown here: memory is for what is under way.
+        configuration.memory.byteLimit = 0
+        let directory = try arguments.string("cache") ?? "cache"
+        configuration.cacheDirectory = directory
+        let isQuiet = try arguments.flag("quiet")
+        configuration.onCacheWarning = { if !isQuiet { console.note("larder: " + $0) } }
+        do throws(ImageError) { return try ImageLoader(configuration) } catch {
+            throw CommandFailure("the cache directory \(directory) cannot be used: \(error.details.detail)")
+        }
+    }
+}

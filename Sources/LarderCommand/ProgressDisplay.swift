@@ -1,0 +1,57 @@
+import Foundation
+import Larder
+import LarderPrefetch
+
+/// Shows how a job goes on: a line that is written over on a terminal, a plain line now and then elsewhere.
+final class ProgressDisplay: Sendable {
+    enum Mode: Sendable { case line, plain, none }
+
+    private let mode: Mode
+    private let console: Console
+    private let time: any TimeSource
+    private let line: Lock<ProgressLine>
+
+    init(_ mode: Mode, _ console: Console, expected: Int? = nil, time: any TimeSource = SystemTime()) {
+        self.mode = mode
+        self.console = console
+        self.time = time
+        line = Lock(ProgressLine(expected: expected, begin: Double(time.monotonic) / 1e9))
+    }
+
+    /// `auto`: only on a terminal; `always`: on anything; nothing where quiet.
+    static func mode(_ choice: String, quiet: Bool, _ console: Console) -> Mode {
+        if quiet || choice == "never" { return .none }
+        let canMove = console.errIsTerminal && console.environment["TERM"] != "dumb"
+        return canMove ? .line : choice == "always" ? .plain : .none
+    }
+
+    var isShown: Bool { mode != .none }
+
+    /// How many rows there will be: known later than the job has begun.
+    func expect(_ rows: Int) { line.withLock { $0.expected = rows } }
+
+    /// Shows the job until the task is cancelled.
+    func run(_ job: PrefetchJob) async {
+        guard mode != .none else { return }
+        let interval = mode == .line ? 0.2 : 10
+        while true {
+            do { try await time.sleep(seconds: interval) } catch { break }
+            show(job)
+        }
+        if mode == .line { console.err(Array("\r\u{1b}[K".utf8)) }
+    }
+
+    private func show(_ job: PrefetchJob) {
+        let (tally, underWay) = (job.tally, job.underWay)
+        let now = Double(time.monotonic) / 1e9
+        let text = line.withLock { line in
+            line.note(tally, now: now)
+            guard mode == .line else { return line.plainText(tally) + "\n" }
+            return "\r"
+                + line.text(tally, underWay: underWay, width: console.width) { text, style in
+                    style == "red" ? console.paint(text, .red, on: true) : text
+                } + "\u{1b}[K"
+        }
+        console.err(Array(text.utf8))
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import Larder
+import LarderPrefetch
+import LarderWorkers
+
+/// What runs the rows of `prefetch`, made from its options, and what is to be done at its end.
+struct RowWork: Sendable {
+    let runner: any RowRunner
+    private let loader: ImageLoader
+    private let workers: WorkerRunner?
+    private let syncs: Bool
+
+    init(
+        _ arguments: Arguments, _ loading: LoadingOptions, _ job: PrefetchJob.Configuration, _ console: Console
+    ) throws {
+        syncs = try !arguments.flag("no-sync")
+        loader = try Self.loader(arguments, loading, console, parallel: job.most, perHost: job.perHost)
+        let local = try LoaderRunner(loader, configuration: Self.configuration(arguments, loading))
+        let count = try Self.workers(arguments, loading, job)
+        if count > 0 {
+            let workers = WorkerRunner(local, pool: try Self.pool(arguments, loading, count))
+            self.workers = workers
+            runner = workers
+        } else {
+            workers = nil
+            runner = local
+        }
+    }
+
+    /// The runner of a worker process that was set up with these arguments.
+    static func worker(_ arguments: Arguments, _ console: Console) throws -> LoaderRunner {
+        let loading = try LoadingOptions(arguments)
+        // The coordinator keeps the limits of all workers together; here only what one may be handed counts.
+        let loader = try loader(arguments, loading, console, parallel: credits, perHost: credits)
+        return try LoaderRunner(loader, configuration: configuration(arguments, loading))
+    }
+
+    /// After the last row: what was reported as a success survives a power cut from now on.
+    func finish(isInterrupted: Bool) async {
+        await workers?.stop()
+        await BlockingExecutor(name: "larder-close", width: 1).perform { [loader, syncs] in
+            loader.disk?.flush()
+            if syncs, !isInterrupted { loader.disk?.sync() }
+            loader.disk?.close()
+        }
+    }
+
+    // MARK: Workers
+
+    /// Rows outstanding in one worker: those in transfer, and as many that are decoded meanwhile.
+    private static let credits = 8
+    /// Transfers at once that URLSession bears in one process (Documentation/decisions/urlsession-faults.md).
+    private static let transfersPerProcess = 4
+
+    /// As many as the images under way need, but no more than twice the processors. None over libcurl, which needs
+    /// no processes to be safe or fast.
+    private static func workers(
+        _ arguments: Arguments, _ loading: LoadingOptions, _ job: PrefetchJob.Configuration
+    ) throws(UsageError) -> Int {
+        if let count = try arguments.integer("workers", in: 0...256) { return count }
+        if loading.connection.transport == "curl" { return 0 }
+        let wanted = (job.parallel + transfersPerProcess - 1) / transfersPerProcess
+        return min(wanted, 2 * ProcessInfo.processInfo.activeProcessorCount)
+    }
+
+    private static func pool(
+        _ arguments: Arguments, _ loading: LoadingOptions, _ count: Int
+    ) throws(UsageError) -> WorkerPool {
+        var words = try arguments.words.filter { !$0.hasPrefix("--limit-rate=") }
+        // Each has its share; what one does not use is not another's.
+        if let rate = loading.bytesPerSecond { words.append("--limit-rate=\(max(1, rate / count))") }
+        var environment = ProcessInfo.processInfo.environment
+        environment["SWIFT_BACKTRACE"] = "enable=no"
+        return WorkerPool(
+            .init(
+                executable: "/proc/self/exe", arguments: ["worker"], environment: environment,
+                setup: WorkerCommand.setup(words), workers: count, credits: credits))
+    }
+
+    // MARK: Parts
+
+    private static func loader(
+        _ arguments: Arguments, _ loading: LoadingOptions, _ console: Console, parallel: Int, perHost: Int
+    ) throws -> ImageLoader {
+        try LoaderSetup.loader(
+            arguments, loading, console, parallel: parallel, perHost: perHost,
+            output: ThumbnailOptions.output(arguments))
+    }
+
+    private static func configuration(
+        _ arguments: Arguments, _ loading: LoadingOptions
+    ) throws -> LoaderRunner.Configuration {
+        var configuration = LoaderRunner.Configuration()
+        configuration.sizes = try ThumbnailOptions.sizes(arguments)
+        configuration.crops = try arguments.flag("crop")
+        configuration.fields = loading.connection.fields
+        configuration.policy = loading.policy
+        configuration.filter = try filter(arguments)
+        if let directory = try arguments.string("export") {
+            do throws(ImageError) { configuration.exporter = try RowExporter(directory: directory) } catch {
+                throw CommandFailure(error.details.detail)
+            }
+        }
+        return configuration
+    }
+
+    private static func filter(_ arguments: Arguments) throws(UsageError) -> ImageFilter? {
+        var filter = ImageFilter()
+        filter.minWidth = try arguments.integer("min-width", in: 1...Int.max)
+        filter.minHeight = try arguments.integer("min-height", in: 1...Int.max)
+        filter.maxAspectRatio = try arguments.number("max-aspect-ratio", in: 1...Double.greatestFiniteMagnitude)
+        for name in try arguments.strings("format-allow") {
+            guard let format = ImageFormat(rawValue: name) else {
+                throw UsageError(
+                    "--format-allow cannot be '\(name)'",
+                    hint: "It is one of: " + ImageFormat.allCases.map(\.rawValue).joined(separator: ", "))
+            }
+            filter.formats.insert(format)
+        }
+        return filter == ImageFilter() ? nil : filter
+    }
+}
