@@ -6,9 +6,11 @@ enum LoaderSetup {
     /// - Parameters:
     ///   - parallel: requests under way at once.
     ///   - perHost: to one host.
+    ///   - memoryBytes: for pictures that are shown again; what is only fetched needs little.
+    ///   - directory: in place of `--cache`.
     static func loader(
         _ arguments: Arguments, _ loading: LoadingOptions, _ console: Console, parallel: Int = 16, perHost: Int = 6,
-        output: ThumbnailOutput = ThumbnailOutput()
+        output: ThumbnailOutput = ThumbnailOutput(), memoryBytes: Int = 16 << 20, directory: String? = nil
     ) throws -> ImageLoader {
         let connection = loading.connection
         var configuration = ImageLoader.Configuration()
@@ -30,9 +32,8 @@ enum LoaderSetup {
         if let name = connection.fields["User-Agent"] { configuration.userAgent = name }
         if let bytes = loading.maxCacheBytes { configuration.maxDiskBytes = bytes }
         if let age = loading.maxCacheAge { configuration.maxDiskAge = Int(age) }
-        // Nothing is shown here: memory is for what is under way.
-        configuration.memory.byteLimit = 0
-        let directory = try arguments.string("cache") ?? "cache"
+        configuration.memory.byteLimit = memoryBytes
+        let directory = try directory ?? arguments.string("cache") ?? "cache"
         configuration.cacheDirectory = directory
         let isQuiet = try arguments.flag("quiet")
         configuration.onCacheWarning = { if !isQuiet { console.note("larder: " + $0) } }

@@ -9,6 +9,7 @@ import Testing
         ("\u{1B}OA", [.up]),
         ("\u{1B}[5~\u{1B}[6~", [.pageUp, .pageDown]),
         ("\u{1B}", [.escape]),
+        ("\u{1B}q", [.escape, .character("q")]),
         ("\r", [.enter]),
         ("\u{03}", [.interrupt]),
         ("\u{7F}", [.backspace]),

@@ -13,6 +13,15 @@ final class BrowseApp {
         case ended
     }
 
+    /// How the list was left.
+    enum Ending: Equatable {
+        case quit
+        /// By Ctrl-C.
+        case interrupted
+        /// The terminal cannot be used: an errno value.
+        case unusable(Int32)
+    }
+
     private enum Mode {
         case list, details, search
     }
@@ -22,7 +31,7 @@ final class BrowseApp {
     private let terminal: Int32
     private let events: AsyncStream<Event>
     private let emit: AsyncStream<Event>.Continuation
-    private var screen = BrowseScreen()
+    private var screen: BrowseScreen
     private var mode = Mode.list
     private var query = ""
     /// The rows that the query leaves, as indices of `rows`.
@@ -33,21 +42,19 @@ final class BrowseApp {
     private var pictures: [ObjectIdentifier: (bitmap: Bitmap, text: [String])] = [:]
     private var pending: [UInt8] = []
 
-    init(rows: [BrowseRow], loader: ImageLoader, terminal: Int32) {
+    init(rows: [BrowseRow], loader: ImageLoader, terminal: Int32, screen: BrowseScreen) {
         self.rows = rows
+        self.screen = screen
         self.terminal = terminal
         found = Array(rows.indices)
         (events, emit) = AsyncStream.makeStream(of: Event.self)
         list = BrowseList(loader: loader, deliver: { [emit] work in emit.yield(.work(work)) })
-        screen.graphics = TerminalGraphics(environment: ProcessInfo.processInfo.environment)
     }
 
     /// Runs until the user quits. The terminal is put back whatever happens.
-    ///
-    /// - Returns: an errno value where the terminal cannot be used, else 0.
-    func run() async -> Int32 {
+    func run() async -> Ending {
         let status = larder_terminal_enter(terminal)
-        guard status == 0 else { return status }
+        guard status == 0 else { return .unusable(status) }
         defer { larder_terminal_leave() }
         let resizes = DispatchSource.makeSignalSource(signal: SIGWINCH, queue: .global())
         resizes.setEventHandler { [emit] in emit.yield(.resized) }
@@ -60,18 +67,18 @@ final class BrowseApp {
             switch event {
             case .keys(let bytes):
                 pending += bytes
-                for key in Key.parse(&pending) where !handle(key) { return 0 }
+                for key in Key.parse(&pending) where !handle(key) { return key == .interrupt ? .interrupted : .quit }
             case .resized: measure()
             case .work(let work): work()
             case .draw:
                 isDrawPlanned = false
                 draw()
                 continue
-            case .ended: return 0
+            case .ended: return .quit
             }
             planDraw()
         }
-        return 0
+        return .quit
     }
 
     private func readKeys() {

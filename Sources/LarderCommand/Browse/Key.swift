@@ -14,8 +14,10 @@ enum Key: Equatable {
             case 8, 127: take(.backspace, 1)
             case 27:
                 guard let (key, length) = sequence(rest) else {
-                    // A lone escape at the end of what was read is the key itself: sequences arrive whole.
-                    if rest.count == 1 { take(.escape, 1) } else { take(nil, rest.count) }
+                    // An escape that begins no sequence is the key itself: sequences arrive whole.
+                    let begins =
+                        rest.count > 1 && [UInt8(ascii: "["), UInt8(ascii: "O")].contains(rest[rest.startIndex + 1])
+                    if begins { take(nil, rest.count) } else { take(.escape, 1) }
                     continue
                 }
                 take(key, length)

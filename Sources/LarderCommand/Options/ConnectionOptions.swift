@@ -10,7 +10,9 @@ struct ConnectionOptions: Sendable {
         .value("max-pixels", "N", "refuse larger pictures, by their header", default: "100M"),
         .value("header", short: "H", "'NAME: VALUE'", "send this header field", repeatable: true),
         .value("user-agent", short: "A", "NAME", "what to call ourselves"),
-        .value("transport", "NAME", "urlsession, or curl where it is built in", default: "urlsession", choices: VersionText.transports),
+        .value(
+            "transport", "NAME", "urlsession, or curl where it is built in", default: "urlsession",
+            choices: VersionText.transports),
         .value("max-redirs", "N", "redirects followed", default: "20"),
         .value("allow-host", "PATTERN", "ask only such hosts: example.com, *.example.com", repeatable: true),
         .value("deny-host", "PATTERN", "never ask such hosts", repeatable: true),
