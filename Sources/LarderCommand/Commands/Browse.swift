@@ -13,8 +13,8 @@ extension Command {
         options: [
             .value("url-col", "NAME", "the column or key with the URL", default: "url"),
             .value(
-                "graphics", "NAME", "how pictures are drawn", default: "what the terminal can",
-                choices: TerminalGraphics.allCases.map(\.rawValue)),
+                "graphics", "NAME", "how pictures are drawn", default: "auto",
+                choices: ["auto"] + TerminalGraphics.allCases.map(\.rawValue)),
         ] + LoadingOptions.table,
         details: [
             "Arrows, `j`, `k`, Page Up, Page Down, Home and End move; `/` searches, Escape shows all again; Enter "
