@@ -21,7 +21,9 @@ final class KeptConsole: Sendable {
 struct CommandLineTests {
     private let kept = KeptConsole()
 
-    private func run(_ arguments: String...) async -> LarderCommand.ExitStatus { await Program.run(arguments, kept.console()) }
+    private func run(_ arguments: String...) async -> LarderCommand.ExitStatus {
+        await Program.run(arguments, kept.console())
+    }
 
     @Test func showsItselfWithoutArguments() async {
         #expect(await run() == .usage)
@@ -40,7 +42,9 @@ struct CommandLineTests {
         #expect(kept.err.contains("Did you mean --report?"))
     }
 
-    @Test(arguments: [["prefetch"], ["inspect"], ["get"], ["thumbnail", "a.jpg"], ["completions"], ["prefetch", "a", "b"]])
+    @Test(arguments: [
+        ["prefetch"], ["inspect"], ["get"], ["thumbnail", "a.jpg"], ["completions"], ["prefetch", "a", "b"],
+    ])
     func saysWhatIsMissing(arguments: [String]) async {
         #expect(await Program.run(arguments, kept.console()) == .usage)
         #expect(kept.err.hasPrefix("larder: \(arguments[0]) wants"))
@@ -56,7 +60,9 @@ struct CommandLineTests {
 
     @Test func helpAllShowsEveryOption() async {
         #expect(await run("prefetch", "--help", "all") == .success)
-        for option in Command.prefetch.allOptions where !option.isHidden { #expect(kept.out.contains("--" + option.name)) }
+        for option in Command.prefetch.allOptions where !option.isHidden {
+            #expect(kept.out.contains("--" + option.name))
+        }
     }
 
     @Test func optionsAreToldApart() {
@@ -89,7 +95,8 @@ struct CommandLineTests {
 
     /// `larder documentation > Documentation/command-line.md` after every change of an option.
     @Test func theCommittedReferenceIsThatOfTheTables() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
         let path = root.appending(path: "Documentation/command-line.md")
         // Which transports there are depends on the build.
         let committed = try String(contentsOf: path, encoding: .utf8)
@@ -99,7 +106,9 @@ struct CommandLineTests {
     @Test func theManualIsMarkup() {
         let text = CommandReference.manual(version: "1")
         #expect(text.hasPrefix(".TH LARDER 1"))
-        for section in [".SH NAME", ".SH SYNOPSIS", ".SH EXAMPLES", ".SH EXIT STATUS"] { #expect(text.contains(section)) }
+        for section in [".SH NAME", ".SH SYNOPSIS", ".SH EXAMPLES", ".SH EXIT STATUS"] {
+            #expect(text.contains(section))
+        }
         #expect(text.contains("\\-\\-parallel\\-max"))
     }
 
@@ -124,14 +133,18 @@ struct CommandLineTests {
     @Test(arguments: [
         (["--header", "X: a\r\nY: b"], "control character"), (["--header", "no colon"], "a name, a colon"),
         (["--header", "b ad: x"], "a name, a colon"), (["--allow-host", "http://x/"], "example.com"),
-        (["--offline", "--refresh"], "cannot both be"), (["--shard", "5/4"], "1/4 to 4/4"), (["--size", "big"], "256x256"),
-        (["--max-time", "0"], "more than 0"), (["--parallel-max", "0"], "1 to 1024"), (["--format-allow", "doc"], "jpeg"),
+        (["--offline", "--refresh"], "cannot both be"), (["--shard", "5/4"], "1/4 to 4/4"),
+        (["--size", "big"], "256x256"),
+        (["--max-time", "0"], "more than 0"), (["--parallel-max", "0"], "1 to 1024"),
+        (["--format-allow", "doc"], "jpeg"),
     ])
     func refusesWhatCannotBe(options: [String], words: String) async {
         let manifest = FileManager.default.temporaryDirectory.appending(path: "larder-\(UUID()).txt").path
         try? "".write(toFile: manifest, atomically: false, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: manifest) }
-        #expect(await Program.run(["prefetch", manifest, "--cache", manifest + ".cache"] + options, kept.console()) == .usage)
+        #expect(
+            await Program.run(["prefetch", manifest, "--cache", manifest + ".cache"] + options, kept.console())
+                == .usage)
         #expect(kept.err.contains(words), "\(kept.err)")
     }
 

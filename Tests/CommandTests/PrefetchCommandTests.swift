@@ -1,0 +1,165 @@
+import Foundation
+import Larder
+import TestSupport
+import Testing
+
+@testable import LarderCommand
+
+/// The main job from the command line to the report, in one process, against a server on loopback.
+struct PrefetchCommandTests {
+    private let origin: Origin
+    private let kept = KeptConsole()
+    private let folder: String
+
+    init() throws {
+        origin = try Origin()
+        folder = NSTemporaryDirectory() + "/larder-command-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let image = try Self.picture(width: 40, height: 30)
+        origin.on("/a.png", .ok(image, [("Cache-Control", "max-age=1000")]))
+        origin.on("/b.png", .ok(image, [("Cache-Control", "max-age=1000")]))
+        origin.on("/text.jpg", .ok(Array("<html>".utf8), type: "image/jpeg"))
+    }
+
+    private func run(_ arguments: String...) async -> LarderCommand.ExitStatus {
+        let common = ["--cache", folder + "/cache", "--retry", "0"]
+        let workers = arguments[0] == "prefetch" ? ["--workers", "0"] : []
+        return await Program.run(arguments + common + workers, kept.console())
+    }
+
+    private func manifest(_ lines: [String], _ name: String = "urls.txt") throws -> String {
+        let path = folder + "/" + name
+        try lines.joined(separator: "\n").write(toFile: path, atomically: false, encoding: .utf8)
+        return path
+    }
+
+    private static func picture(width: Int, height: Int) throws -> [UInt8] {
+        try ImageEncoder.png(
+            Bitmap(width: width, height: height, hasAlpha: false) { (pixels, _) throws(ImageError) in
+                for place in pixels.indices { pixels[place] = place % 4 == 3 ? 255 : UInt8(place % 251) }
+            })
+    }
+
+    private func url(_ path: String) -> String { origin.url(path).absoluteString }
+
+    private func report(_ name: String) throws -> [[String: Any]] {
+        try String(contentsOfFile: folder + "/" + name, encoding: .utf8).split(separator: "\n").map {
+            try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] ?? [:]
+        }
+    }
+
+    private func summary() throws -> [String: Any] {
+        let line = kept.out.split(separator: "\n").last ?? ""
+        return try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] ?? [:]
+    }
+
+    @Test func fetchesOnceAndThenAnswersFromTheCache() async throws {
+        let list = try manifest([url("/a.png"), url("/missing.png"), url("/b.png"), url("/a.png"), url("/text.jpg")])
+        #expect(await run("prefetch", list, "-s", "16", "--json", "--report", folder + "/r.jsonl") == .someFailed)
+        let lines = try report("r.jsonl")
+        #expect(lines.count == 5)
+        #expect(Set(lines.compactMap { $0["row"] as? Int }) == [1, 2, 3, 4, 5])
+        let first = try #require(lines.first { $0["row"] as? Int == 1 })
+        #expect(first["width"] as? Int == 40)
+        let thumbnail = try #require((first["thumbnails"] as? [[String: Any]])?.first)
+        #expect(thumbnail["size"] as? String == "16x16")
+        #expect(thumbnail["width"] as? Int == 16)
+        for file in [first["file"], thumbnail["file"]].compactMap({ $0 as? String }) {
+            #expect(FileManager.default.fileExists(atPath: folder + "/cache/" + file))
+        }
+        #expect(try summary()["success"] as? Int == 3)
+        #expect(try summary()["from_network"] as? Int == 2)
+        let requests = origin.requests.count
+        #expect(requests == 4)
+
+        #expect(await run("prefetch", list, "-s", "16", "--json") == .someFailed)
+        #expect(try summary()["from_disk"] as? Int == 3)
+        #expect(try summary()["bytes"] as? Int == 0)
+        #expect(!origin.requests[requests...].contains { $0.target.hasPrefix("/a") || $0.target.hasPrefix("/b") })
+    }
+
+    @Test func choosesTheExitStatus() async throws {
+        #expect(await run("prefetch", try manifest([url("/a.png")]), "-q") == .success)
+        #expect(await run("prefetch", try manifest([url("/missing.png")]), "-q") == .noneSucceeded)
+        #expect(await run("prefetch", try manifest([url("/missing.png")]), "-q", "--exit-zero") == .success)
+        #expect(await run("prefetch", try manifest([])) == .success)
+        #expect(await run("prefetch", try manifest(["[1,"], "broken.json")) == .usage)
+        #expect(await run("prefetch", folder + "/nothing.txt") == .usage)
+        #expect(await run("prefetch", url("/missing.json")) == .usage)
+        #expect(kept.err.contains("cannot be fetched: the list's server answered 404"))
+    }
+
+    @Test func takesFailedRowsAgain() async throws {
+        let list = try manifest([url("/a.png"), url("/late.png")])
+        #expect(await run("prefetch", list, "-q", "--report", folder + "/r.jsonl") == .someFailed)
+        origin.on("/late.png", .ok(try Self.picture(width: 2, height: 2)))
+        let again = ["--retry-failed", folder + "/r.jsonl", "--refresh", "--json"]
+        #expect(
+            await Program.run(
+                ["prefetch", list, "--cache", folder + "/cache", "--workers", "0"] + again, kept.console()) == .success)
+        #expect(try summary()["total"] as? Int == 1)
+        #expect(await run("prefetch", "--retry-failed", folder + "/r.jsonl", "--report", folder + "/r.jsonl") == .usage)
+    }
+
+    @Test func staysOfflineWhenAsked() async throws {
+        let list = try manifest([url("/a.png")])
+        #expect(await run("prefetch", list, "--offline", "--json") == .noneSucceeded)
+        #expect(try (summary()["errors"] as? [String: Int]) == ["not_cached": 1])
+        #expect(origin.requests.isEmpty)
+    }
+
+    @Test func surveysWithoutTheNetwork() async throws {
+        let list = try manifest([url("/a.png"), url("/a.png"), "x"])
+        #expect(await run("prefetch", list, "--dry-run", "--json") == .success)
+        #expect(try summary()["to_fetch"] as? Int == 1)
+        #expect(origin.requests.isEmpty)
+    }
+
+    @Test func exportsPlainFiles() async throws {
+        let list = try manifest([#"{"id":"one","url":"\#(url("/a.png"))"}"#], "l.jsonl")
+        #expect(await run("prefetch", list, "-q", "--export", folder + "/out") == .success)
+        let bytes = try Data(contentsOf: URL(filePath: folder + "/out/one.png"))
+        #expect(Array(bytes) == (try Self.picture(width: 40, height: 30)))
+        #expect(await run("prefetch", list, "-q", "--export", folder + "/thumbs", "-s", "8", "-s", "x4") == .success)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder + "/thumbs").count == 2)
+    }
+
+    @Test func filtersByTheHeader() async throws {
+        let list = try manifest([url("/a.png")])
+        #expect(await run("prefetch", list, "--json", "--min-width", "41") == .success)
+        #expect(try (summary()["errors"] as? [String: Int]) == ["filtered": 1])
+    }
+
+    @Test func getsOneImage() async throws {
+        #expect(await run("get", url("/a.png"), "-o", folder + "/a.png") == .success)
+        #expect(
+            Array(try Data(contentsOf: URL(filePath: folder + "/a.png")))
+                == (try Self.picture(width: 40, height: 30)))
+        #expect(await run("get", url("/a.png"), "--json") == .success)
+        #expect(kept.out.contains(#""source":"disk""#))
+        #expect(await run("get", url("/missing.png")) == .noneSucceeded)
+        #expect(kept.err.contains("There is no image at this address"))
+    }
+
+    @Test func inspectsFilesAndURLs() async throws {
+        let file = folder + "/x.png"
+        try Data(try Self.picture(width: 40, height: 30)).write(to: URL(filePath: file))
+        #expect(await Program.run(["inspect", "--deep", "--json", file, url("/b.png")], kept.console()) == .success)
+        #expect(kept.out.split(separator: "\n").count == 2)
+        #expect(try summary()["width"] as? Int == 40)
+        #expect(await Program.run(["inspect", "--json", url("/text.jpg")], kept.console()) == .someFailed)
+        #expect(try summary()["valid"] as? Bool == false)
+        #expect(await Program.run(["inspect", folder + "/none"], kept.console()) == .someFailed)
+        #expect(kept.out.contains("cannot be read: No such file or directory"))
+    }
+
+    @Test func makesThumbnailsOfFiles() async throws {
+        let file = folder + "/x.png"
+        try Data(try Self.picture(width: 40, height: 30)).write(to: URL(filePath: file))
+        #expect(
+            await Program.run(["thumbnail", file, "-s", "10", "-o", folder + "/t", "--json"], kept.console())
+                == .success)
+        #expect(kept.out.contains(#""size":"10x10","width":10,"height":8"#))
+        #expect(await Program.run(["thumbnail", file, file, "-s", "10", "-o", folder], kept.console()) == .usage)
+    }
+}
