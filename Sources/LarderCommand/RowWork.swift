@@ -69,11 +69,13 @@ struct RowWork: Sendable {
         var words = try arguments.words.filter { !$0.hasPrefix("--limit-rate=") }
         // Each has its share; what one does not use is not another's.
         if let rate = loading.bytesPerSecond { words.append("--limit-rate=\(max(1, rate / count))") }
+        let isVerbose = try arguments.flag("verbose")
         var environment = ProcessInfo.processInfo.environment
         environment["SWIFT_BACKTRACE"] = "enable=no"
         return WorkerPool(
             .init(
-                executable: "/proc/self/exe", arguments: ["worker"], environment: environment,
+                executable: "/proc/self/exe", arguments: ["worker"] + (isVerbose ? ["--verbose"] : []),
+                environment: environment,
                 setup: WorkerCommand.setup(words), workers: count, credits: credits))
     }
 

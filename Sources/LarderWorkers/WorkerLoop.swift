@@ -8,19 +8,24 @@ package enum WorkerLoop {
     package struct Channel: Sendable {
         let input: Int32
         let output: Int32
+        /// Standard error as it was given: for what the worker itself has to say.
+        package let log: Int32
     }
 
     /// Makes this process a worker: it dies with its coordinator, leaves no core file, is limited to `dataBytes` of
     /// data segment, leaves signals from the terminal to its coordinator, and keeps standard output for its lines.
-    /// Whatever else is printed goes to standard error.
-    package static func become(dataBytes: UInt64 = 1 << 30) -> Channel? {
+    /// Whatever else is printed goes to standard error, and nowhere unless `isVerbose`: the last words of a process
+    /// that a server has ended are of no use to the user, whose report names the row.
+    package static func become(isVerbose: Bool = false, dataBytes: UInt64 = 1 << 30) -> Channel? {
         guard larder_become_worker(dataBytes) == 0 else { return nil }
         signal(SIGINT, SIG_IGN)
         signal(SIGTERM, SIG_IGN)
         signal(SIGPIPE, SIG_IGN)
         let output = fcntl(1, F_DUPFD_CLOEXEC, 3)
-        guard output >= 0, dup2(2, 1) == 1 else { return nil }
-        return Channel(input: 0, output: output)
+        let log = fcntl(2, F_DUPFD_CLOEXEC, 3)
+        let nowhere = isVerbose ? 2 : open("/dev/null", O_WRONLY | O_CLOEXEC)
+        guard output >= 0, log >= 0, nowhere >= 0, dup2(nowhere, 2) == 2, dup2(2, 1) == 1 else { return nil }
+        return Channel(input: 0, output: output, log: log)
     }
 
     /// Runs until the input ends; then gives up what is under way, waits for its lines, and returns.

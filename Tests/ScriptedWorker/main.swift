@@ -16,7 +16,7 @@ if CommandLine.arguments.contains("--foreign") {
     _ = readLine()
     exit(0)
 }
-guard let channel = WorkerLoop.become() else { exit(4) }
+guard let channel = WorkerLoop.become(isVerbose: true) else { exit(4) }
 let once = CommandLine.arguments.last ?? ""
 if CommandLine.arguments.contains("--noisy") { print("(noise on a worker's standard output)") }
 await WorkerLoop.run(channel) { setup in

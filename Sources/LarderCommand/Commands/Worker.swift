@@ -6,19 +6,21 @@ extension Command {
     /// Not for people: see Documentation/worker-protocol.md.
     static let worker = Command(
         name: "worker", summary: "run rows for another larder process", isHidden: true,
-        run: { _, console in await WorkerCommand.run(console) })
+        run: { arguments, console in try await WorkerCommand.run(arguments, console) })
 }
 
 /// `larder worker`: rows on standard input, results on standard output.
 enum WorkerCommand {
-    static func run(_ console: Console) async -> ExitStatus {
-        guard let channel = WorkerLoop.become() else {
-            console.fail("this process cannot be made a worker")
-            return .usage
+    static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+        guard let channel = WorkerLoop.become(isVerbose: try arguments.flag("verbose")) else {
+            throw CommandFailure("this process cannot be made a worker")
         }
+        var console = console
+        console.err = { _ = writeAll(channel.log, $0) }
+        let log = console
         await WorkerLoop.run(channel) { setup in
             do {
-                let runner = try runner(setup, console)
+                let runner = try runner(setup, log)
                 return { line in
                     guard let row = Row(line: line) else {
                         let number = WorkerLine.row(of: line) ?? 0
@@ -27,7 +29,7 @@ enum WorkerCommand {
                     return await runner.run(row).line(row: row.number)
                 }
             } catch {
-                console.fail("worker: \(error)")
+                log.fail("worker: \(error)")
                 return nil
             }
         }
