@@ -48,22 +48,31 @@ import Testing
 
 struct SocketError: Error { var errno: Int32 }
 
-/// Sends text over a new connection and reads until its end.
-func exchange(
-    _ port: Int, _ text: String, address: String = "127.0.0.1", shutsDown: Bool = true
-) throws -> String {
+/// A new connection, as a descriptor that the caller closes.
+func connected(to port: Int, address: String = "127.0.0.1") throws -> Int32 {
     let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(fd) }
     var name = sockaddr_in()
     name.sin_family = sa_family_t(AF_INET)
     name.sin_port = UInt16(port).bigEndian
     inet_pton(AF_INET, address, &name.sin_addr)
-    let connected = withUnsafePointer(to: &name) {
+    let result = withUnsafePointer(to: &name) {
         $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
             connect(fd, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
         }
     }
-    guard connected == 0 else { throw SocketError(errno: errno) }
+    guard result == 0 else {
+        close(fd)
+        throw SocketError(errno: errno)
+    }
+    return fd
+}
+
+/// Sends text over a new connection and reads until its end.
+func exchange(
+    _ port: Int, _ text: String, address: String = "127.0.0.1", shutsDown: Bool = true
+) throws -> String {
+    let fd = try connected(to: port, address: address)
+    defer { close(fd) }
     _ = Array(text.utf8).withUnsafeBytes { send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     if shutsDown { shutdown(fd, Int32(SHUT_WR)) }
     var answer: [UInt8] = []

@@ -49,6 +49,12 @@ extension HostileCase {
         redirect("relative, upwards", "../z.png", answer: "/deep/z.png"),
         redirect("beyond the root", "../../../../z.png", answer: "/z.png"),
         redirect("without a scheme", "//127.0.0.1:{port}/x", answer: "/x"),
+        HostileCase("a redirect: without a scheme, to an IPv6 address", .failure("unreachable"), endsURLSession: true) {
+            $0.on("/image", .redirect("//[::1]:1/x"))
+        },
+        HostileCase("a redirect: to a host with an encoded space", .failure("invalid_url"), endsURLSession: true) {
+            $0.on("/image", .redirect("//a%20b/"))
+        },
         redirect("only a query", "?q=1", answer: "/deep/er/start?q=1"),
         redirect("with a fragment", "/x#there", answer: "/x"),
         redirect("with spaces", "/a b.png?c d", answer: "/a%20b.png?c%20d"),

@@ -59,7 +59,7 @@ public final class TLSOrigin {
             "-c",
             """
             \(Self.openssl) s_server -accept 127.0.0.1:0 -cert cert.pem -key key.pem -HTTP \(version) 2>/dev/null &
-            cat >/dev/null; kill $!
+            cat >/dev/null; kill -9 $!
             """,
         ]
         server.currentDirectoryURL = directory

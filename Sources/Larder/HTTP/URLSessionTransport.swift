@@ -18,7 +18,7 @@ public final class URLSessionTransport: Transport {
         /// Transfers at once of this transport alone, or nil to share the process's four. nil by default.
         public var transfersAtOnce: Int?
         /// Seconds without a byte, although the answer lies in the socket, until a transfer is begun anew on a fresh
-        /// session. 0.5 by default.
+        /// session. 1 by default.
         public var stallTimeout: Double
         /// How often one transfer is begun anew. 3 by default.
         public var maxStallRetries: Int
@@ -27,7 +27,7 @@ public final class URLSessionTransport: Transport {
         public var maxWaitingBytes: Int
 
         public init(
-            transfersAtOnce: Int? = nil, stallTimeout: Double = 0.5, maxStallRetries: Int = 3,
+            transfersAtOnce: Int? = nil, stallTimeout: Double = 1, maxStallRetries: Int = 3,
             maxWaitingBytes: Int = 64 << 20
         ) {
             self.transfersAtOnce = transfersAtOnce
