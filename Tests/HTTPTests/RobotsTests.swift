@@ -81,7 +81,7 @@ import Testing
             try await policy.check(NormalizedURL("http://\(host)\(path)"), fetch: fetch)
             return true
         } catch {
-            guard case .refused(.robots, _)? = error as? ImageError else { throw error }
+            guard case .refused(.robots, _) = error else { throw error }
             return false
         }
     }

@@ -17,7 +17,8 @@ package enum RobotsTag {
                 var text = member.lowercased().trimmed
                 if let colon = text.firstIndex(of: ":") {
                     let name = String(text[..<colon]).trimmed
-                    if valued.contains(name) { continue }
+                    // A name has no space: this is a part of a date.
+                    if valued.contains(name) || name.contains(" ") { continue }
                     isOurs = name == agent || name == "*"
                     text = String(text[text.index(after: colon)...]).trimmed
                 }
