@@ -97,11 +97,13 @@ import Testing
     }
 
     @Test func a304ForAnEntryThatHasGoneIsAskedAnew() async throws {
+        // Larger than what is read along with an entry's tail.
+        let image = SampleImage.png(200_000)
         let holder = Lock<DiskTier?>(nil)
         let key = CacheKey(url: "http://example.com/a.png")
         let fixture = try Fixture { request, _ in
             guard request.fields["if-none-match"] != nil else {
-                return .ok(Fixture.png, ["Cache-Control": "max-age=60", "ETag": "\"a\""])
+                return .ok(image, ["Cache-Control": "max-age=60", "ETag": "\"a\""])
             }
             // Its bytes are damaged while the server is being asked.
             if let disk = holder.withLock({ $0 }) {
@@ -118,7 +120,7 @@ import Testing
         fixture.time.advance(seconds: 61)
         let second = try await fixture.fetch()
         #expect(second.source == .network)
-        #expect(try second.readPayload() == Fixture.png)
+        #expect(try second.readPayload() == image)
     }
 
     @Test func noStoreComesInMemoryAndLeavesNothing() async throws {

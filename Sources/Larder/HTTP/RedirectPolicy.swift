@@ -8,6 +8,9 @@ public struct RedirectPolicy: Sendable, Hashable {
     /// fetched over an open one unless somebody says so.
     public var allowsDowngrade: Bool
 
+    /// For who forwards responses: redirects are answers like others, and none is followed.
+    package var handsOn = false
+
     public init(maxHops: Int = 20, allowsDowngrade: Bool = false) {
         self.maxHops = maxHops
         self.allowsDowngrade = allowsDowngrade
@@ -24,7 +27,9 @@ public struct RedirectPolicy: Sendable, Hashable {
         after request: TransportRequest, status: Int, fields: HTTPFields
     ) throws(ImageError) -> TransportRequest? {
         // Of several (an error of the server) the first counts, as in browsers.
-        guard Self.statuses.contains(status), let location = fields.values("Location").first else { return nil }
+        guard !handsOn, Self.statuses.contains(status), let location = fields.values("Location").first else {
+            return nil
+        }
         guard let target = request.url.resolving(reference: location) else {
             throw .invalidURL(.init("a redirect to '\(location)', which is no URL"))
         }

@@ -4,7 +4,7 @@ import Foundation
 extension CachingFetcher {
     enum Answer {
         /// A whole body, judged and ready to be stored.
-        case received(FetchBody, EntryMetadata, contentTypeMismatch: Bool)
+        case received(FetchBody, EntryMetadata, contentTypeMismatch: Bool, fields: HTTPFields)
         /// What is stored is still good, and these are its new metadata.
         case notModified(Stored, EntryMetadata)
         /// Ask once more: what was sent along did not help.
@@ -32,6 +32,7 @@ extension CachingFetcher {
         var conditions = Validators(HTTPFields(), now: time.now)
         if let stored = plan.stored {
             conditions = Validators(stored.metadata.fields, now: time.now)
+            // The whole is asked for, whatever part of it the request wants.
             fields.fields.removeAll { Self.conditionalFields.contains($0.name.lowercased()) }
             fields.fields += conditions.conditionalFields
         } else if let partial {
@@ -45,7 +46,8 @@ extension CachingFetcher {
                 url: try plan.request.url.url(), method: plan.method, fields: fields, deadlines: plan.request.deadlines,
                 addresses: configuration.addresses),
             deadline: deadline)
-        let exchanged = Exchanged(response: response, requestTime: requestTime, responseTime: time.now)
+        let exchanged = Exchanged(
+            sent: fields, response: response, requestTime: requestTime, responseTime: time.now)
 
         switch response.status {
         case 304:
@@ -89,7 +91,7 @@ extension CachingFetcher {
     }
 
     private static let conditionalFields: Set<String> = [
-        "if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range",
+        "if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range", "range",
     ]
 
     /// Whether the head of a response can bring an image.
@@ -132,6 +134,7 @@ extension CachingFetcher {
     // MARK: The body
 
     private struct Exchanged {
+        let sent: HTTPFields
         let response: HTTPResponse
         let requestTime: Timestamp
         let responseTime: Timestamp
@@ -150,7 +153,9 @@ extension CachingFetcher {
         let finalURL = response.redirects == 0 ? plan.request.url.string : response.url.absoluteString
         let stores =
             disk != nil
-            && Storability.mayStore(method: plan.method, request: plan.request.fields, status: status, response: fields)
+            && Storability.mayStore(
+                method: plan.method, request: partial == nil ? exchanged.sent : plan.fields, status: status,
+                response: fields)
         var body = FetchBody(
             disk: stores ? disk : nil, key: plan.key, executor: executor, batchBytes: configuration.batchBytes,
             writer: partial?.take())
@@ -193,7 +198,7 @@ extension CachingFetcher {
         }
         let named = response.fields.values("content-type").first.flatMap { ImageFormat(contentType: $0) }
         let mismatch = check.header.map { $0.format != named } ?? false
-        return .received(body, metadata(), contentTypeMismatch: mismatch)
+        return .received(body, metadata(), contentTypeMismatch: mismatch, fields: response.fields)
     }
 
     // MARK: Cut transfers

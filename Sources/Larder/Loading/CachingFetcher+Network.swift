@@ -82,9 +82,10 @@ extension CachingFetcher {
                 // The stored bytes have gone or are damaged: they are asked for anew.
                 plan.stored = nil
                 attempts += 1
-            case .received(var body, let metadata, let mismatch):
+            case .received(var body, let metadata, let mismatch, let fields):
                 var result = try await body.commit(metadata, sha256: plan.request.sha256)
                 result.contentTypeMismatch = mismatch
+                if plan.request.takesAnything { result.received = fields }
                 if case .entry(let entry) = result.payload, entry.isStored {
                     configuration.observer?(.stored(bytes: entry.payloadLength), plan.key)
                 }

@@ -19,6 +19,9 @@ package struct FetchResult: Sendable {
     package var contentTypeMismatch = false
     /// The payload's bytes where they are still in memory, so that they need not be read again.
     package var bytes: [UInt8]?
+    /// For ``FetchRequest/Content/any`` from the network: the fields as the server sent them, also those that are not
+    /// stored.
+    package var received: HTTPFields?
     /// Another request for the same had begun already, and this one shared it.
     package var isShared = false
 
