@@ -76,6 +76,7 @@ enum CommonOptions {
 enum Program {
     static let commands: [Command] = [
         .prefetch, .get, .serve, .browse, .inspect, .thumbnail, .version, .completions, .documentation, .worker,
+        .relay,
     ]
 
     static let summary = "downloads images once, checks them, and keeps them"
