@@ -86,6 +86,13 @@ extension CachingFetcher {
         return remembered.code == "not_an_image" ? .notAnImage(details) : nil
     }
 
+    /// Who asked in spite of a remembered failure, and got the image, has shown that it no longer holds.
+    func forgetFailure(_ plan: FetchPlan) {
+        guard let disk, plan.request.policy == .reload || plan.request.policy == .revalidate else { return }
+        let key = plan.key
+        executor.detach { disk.rememberFailure(key, code: "", until: .distantPast) }
+    }
+
     /// Remembers what will not change soon, so that a list does not ask again and again; nothing that may pass.
     func remember(_ error: ImageError, _ request: FetchRequest, _ key: CacheKey) {
         guard let disk, configuration.failureLifetime > 0, !request.takesAnything else { return }

@@ -86,6 +86,7 @@ extension CachingFetcher {
                 var result = try await body.commit(metadata, sha256: plan.request.sha256)
                 result.contentTypeMismatch = mismatch
                 if plan.request.takesAnything { result.received = fields }
+                forgetFailure(plan)
                 if case .entry(let entry) = result.payload, entry.isStored {
                     configuration.observer?(.stored(bytes: entry.payloadLength), plan.key)
                 }

@@ -7,7 +7,7 @@ package struct FetcherConfiguration: Sendable {
     /// Bytes a second of all transfers together; nil for no limit.
     package var bytesPerSecond: Int?
     /// Sent as `User-Agent` where a request has none: who asks, and where to complain.
-    package var userAgent = "larder (image cache)"
+    package var userAgent = LarderVersion.userAgent
     package var addresses = AddressPolicy.any
     /// Keep to `robots.txt`.
     package var keepsRobots = false
