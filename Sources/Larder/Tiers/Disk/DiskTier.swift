@@ -7,7 +7,18 @@
 package final class DiskTier: Sendable {
     package let path: String
     package let configuration: DiskTierConfiguration
-    let volume: Volume
+    let fileSystem: any FileSystem
+    let time: any TimeSource
+    private let warner: Warner
+    private let current: Lock<Current>
+
+    private struct Current {
+        var volume: Volume
+        /// Monotonic nanoseconds after which the directory is looked at again.
+        var nextLook: UInt64
+    }
+
+    private static let lookInterval: UInt64 = 1_000_000_000
 
     /// Opens the cache directory and makes it where it is missing. Reads no entry and no index.
     ///
@@ -19,9 +30,49 @@ package final class DiskTier: Sendable {
     ) throws(ImageError) {
         path = directory
         self.configuration = configuration
+        self.fileSystem = fileSystem
+        self.time = time
+        warner = Warner(configuration.warnings)
         let opened = try CacheDirectory.open(directory, configuration, fileSystem)
-        volume = Volume(
-            directory: opened, configuration: configuration, time: time, warner: Warner(configuration.warnings))
+        let volume = Volume(directory: opened, configuration: configuration, time: time, warner: warner)
+        current = Lock(Current(volume: volume, nextLook: time.monotonic &+ Self.lookInterval))
+    }
+
+    var volume: Volume { current.withLock { $0.volume } }
+
+    /// Notices that the directory was deleted, moved or replaced, and goes on with what is at its path: once a
+    /// second at most, and at once where a file could not be made.
+    private func lookAtDirectory(now urgent: Bool = false) {
+        let now = time.monotonic
+        let due = current.withLock { current in
+            guard urgent || now >= current.nextLook else { return false }
+            current.nextLook = now &+ Self.lookInterval
+            return true
+        }
+        guard due, !isInPlace(volume) else { return }
+        do throws(ImageError) {
+            let opened = try CacheDirectory.open(path, configuration, fileSystem)
+            let new = Volume(directory: opened, configuration: configuration, time: time, warner: warner)
+            let old = current.withLock { current in
+                defer { current.volume = new }
+                return current.volume
+            }
+            old.close()
+        } catch {
+            warner.warn(
+                about: 2, "the cache directory has gone; images load but are not stored (\(error.details.detail))")
+        }
+    }
+
+    private func isInPlace(_ volume: Volume) -> Bool {
+        do throws(SystemError) {
+            let root = try fileSystem.openRoot(path)
+            defer { fileSystem.close(root) }
+            return try fileSystem.status(of: root).isSame(as: volume.directory.identity)
+        } catch {
+            // A fault of the moment says nothing about the directory.
+            return !error.isMissing
+        }
     }
 
     /// The entry of a key, checked; nil is a miss.
@@ -30,7 +81,11 @@ package final class DiskTier: Sendable {
     /// is stored with the same, the variant has the source's freshness. Pass `source` where it is at hand: without
     /// it the source's entry is opened as well.
     package func entry(for key: CacheKey, source: StoredEntry? = nil) -> StoredEntry? {
-        guard let entry = volume.entry(for: key) else { return nil }
+        let volume = volume
+        guard let entry = volume.entry(for: key) else {
+            lookAtDirectory()
+            return nil
+        }
         guard let stated = entry.source else { return entry }
         guard let original = source ?? volume.entry(for: CacheKey(url: key.url, partition: key.partition)),
             original.key.hash == stated.key
@@ -41,7 +96,17 @@ package final class DiskTier: Sendable {
 
     /// Begins an entry. Where the directory cannot take it, the writer holds the payload in memory.
     package func begin(_ key: CacheKey) throws(ImageError) -> EntryWriter {
-        let temporary = volume.makeTemporary()
+        lookAtDirectory()
+        var volume = volume
+        var temporary = volume.makeTemporary()
+        if temporary == nil {
+            lookAtDirectory(now: true)
+            let other = self.volume
+            if other !== volume {
+                volume = other
+                temporary = volume.makeTemporary()
+            }
+        }
         return EntryWriter(
             volume: volume, key: key, descriptor: temporary?.descriptor ?? -1, name: temporary?.name ?? "")
     }
@@ -60,6 +125,7 @@ package final class DiskTier: Sendable {
         let writer = try begin(entry.key)
         do throws(ImageError) {
             try writer.copyPayload(of: entry)
+            let volume = volume
             let unknown = (try? MetadataJSON(entry.tail.json).unknown) ?? []
             let status = entry.descriptor.flatMap { try? volume.fileSystem.status(of: $0) }
             return try writer.commit(metadata, unknown: unknown, replacing: entry.isStored ? status : nil)
@@ -73,13 +139,28 @@ package final class DiskTier: Sendable {
     package func remove(_ key: CacheKey) { volume.remove(key.hash) }
 
     /// Remembers that a key cannot be had until then, so that it is not asked for again and again.
-    package func rememberFailure(_ key: CacheKey, code: String, until: Timestamp) {}
+    package func rememberFailure(_ key: CacheKey, code: String, until: Timestamp) {
+        volume.index.failed(key.hash, .init(code: code, since: volume.time.now, until: until))
+    }
 
     /// A failure that is remembered and still holds.
-    package func rememberedFailure(_ key: CacheKey) -> RememberedFailure? { nil }
+    package func rememberedFailure(_ key: CacheKey) -> RememberedFailure? {
+        guard let found = volume.index.failure(key.hash) else { return nil }
+        let now = volume.time.now
+        // A clock that was ahead when it was noted must not make it last for ever.
+        guard now < found.until, found.since <= now.adding(seconds: 60) else { return nil }
+        return RememberedFailure(code: found.code, until: found.until)
+    }
 
     /// Writes what the index is behind.
-    package func flush() {}
+    package func flush() { volume.index.flush() }
+
+    /// Removes what is older than the configured age, oldest first, in batches: by the cache's own clock, which a
+    /// wall clock that is set wrong does not move. Done every minute anyway, while a tier is open.
+    package func removeAged() {
+        guard let age = configuration.maximumAge else { return }
+        trim(age: age)
+    }
 
     /// Writes everything in the directory's file system to the device (syncfs), so that it survives a power cut.
     package func sync() {
@@ -91,7 +172,9 @@ package final class DiskTier: Sendable {
     }
 
     /// Flushes and lets go of the index. Entries may still be read.
-    package func close() {}
+    package func close() { volume.close() }
+
+    deinit { volume.close() }
 }
 
 /// A failure that is not to be tried again before its time.

@@ -35,17 +35,26 @@ enum EntryName {
         return String(decoding: [digits[folder >> 4 & 15], digits[folder & 15]], as: UTF8.self)
     }
 
+    /// The number of a folder of that name; nil where it is none of the 256.
+    static func folder(named name: UnsafePointer<CChar>) -> Int? {
+        guard let high = digit(name[0]), let low = digit(name[1]), name[2] == 0 else { return nil }
+        return Int(high << 4 | low)
+    }
+
+    private static func digit(_ char: CChar) -> UInt64? {
+        switch UInt8(bitPattern: char) {
+        case let byte where byte >= 48 && byte <= 57: UInt64(byte - 48)
+        case let byte where byte >= 97 && byte <= 102: UInt64(byte - 87)
+        default: nil
+        }
+    }
+
     /// The hash of an entry of that name in that folder; nil where the name is not ours.
     static func hash(folder: Int, name: UnsafePointer<CChar>) -> CacheKey.Hash? {
         var high = UInt64(folder)
         var low: UInt64 = 0
         for index in 0..<30 {
-            let digit: UInt64
-            switch UInt8(bitPattern: name[index]) {
-            case let byte where byte >= 48 && byte <= 57: digit = UInt64(byte - 48)
-            case let byte where byte >= 97 && byte <= 102: digit = UInt64(byte - 87)
-            default: return nil
-            }
+            guard let digit = digit(name[index]) else { return nil }
             if index < 14 { high = high << 4 | digit } else { low = low << 4 | digit }
         }
         return name[30] == 0 ? CacheKey.Hash(high: high, low: low) : nil

@@ -261,7 +261,7 @@ package final class EntryWriter: @unchecked Sendable {
         if let memory {
             return StoredEntry(key: key, tail: tail, backing: .memory(memory), isStored: false, volume: volume)
         }
-        let stored = fits && volume.publish(name, key.hash, tail: tail, size: written, replacing: replacing)
+        let stored = fits && volume.publish(name, key.hash, descriptor, tail: tail, replacing: replacing)
         if !stored { volume.removeTemporary(name) }
         return StoredEntry(key: key, tail: tail, backing: .file(descriptor), isStored: stored, volume: volume)
     }

@@ -21,31 +21,39 @@ struct PartialStore {
         }
     }
 
+    /// Removes every kept beginning that is not being continued.
+    func removeAll() {
+        let none = DiskTierConfiguration.Bounds(count: 0, bytes: 0, age: 0)
+        guard volume.directory.temporary >= 0 else { return }
+        BoundedFolder(volume: volume, folder: volume.directory.temporary).makeRoom(for: 0, none) {
+            $0.hasSuffix(Self.suffix)
+        }
+    }
+
     /// Takes a kept beginning over, read through and checked; nil where there is none, or another process has it.
     func resume(_ key: CacheKey) -> EntryWriter? {
         let fileSystem = volume.fileSystem
         let folder = volume.directory.temporary
         guard folder >= 0 else { return nil }
         let name = Self.name(key.hash)
-        guard let descriptor = try? fileSystem.open(name, in: folder, .update, permissions: 0) else { return nil }
+        let own = volume.nextTemporaryName()
+        // Renamed first: of two that want it one gets it, and as long as we live nobody else takes it for dead.
+        guard (try? fileSystem.rename(name, in: folder, to: own, in: folder)) != nil else { return nil }
+        guard let descriptor = try? fileSystem.open(own, in: folder, .update, permissions: 0) else {
+            volume.removeTemporary(own)
+            return nil
+        }
         var kept = false
-        defer { if !kept { fileSystem.close(descriptor) } }
+        defer {
+            if !kept {
+                volume.removeTemporary(own)
+                fileSystem.close(descriptor)
+            }
+        }
         do throws(SystemError) {
-            guard try fileSystem.tryLock(descriptor, at: 0, count: 1, shared: false) else { return nil }
             let status = try fileSystem.status(of: descriptor)
-            guard try fileSystem.status(of: name, in: folder).isSame(as: status) else { return nil }
-            let own = volume.nextTemporaryName()
-            try fileSystem.rename(name, in: folder, to: own, in: folder)
-            guard let found = try open(descriptor, status, key) else {
-                volume.removeTemporary(own)
-                return nil
-            }
-            do throws(SystemError) {
-                try fileSystem.truncate(descriptor, to: Int64(found.partial.bytes))
-            } catch {
-                volume.removeTemporary(own)
-                throw error
-            }
+            guard status.kind == .file, let found = try open(descriptor, status, key) else { return nil }
+            try fileSystem.truncate(descriptor, to: Int64(found.partial.bytes))
             kept = true
             return EntryWriter(
                 volume: volume, key: key, descriptor: descriptor, name: own, resumed: found.partial,

@@ -1,4 +1,3 @@
-import Dispatch
 import Glibc
 
 /// One opened cache directory with all that belongs to it: what a tier uses until another directory takes the
@@ -8,6 +7,10 @@ final class Volume: Sendable {
     let configuration: DiskTierConfiguration
     let time: any TimeSource
     let warner: Warner
+    let ledger: UsageLedger
+    let locks: LockFile
+    let index: EntryIndex
+    let victims = VictimQueue()
     private let names: TemporaryNames
 
     init(directory: CacheDirectory, configuration: DiskTierConfiguration, time: any TimeSource, warner: Warner) {
@@ -15,14 +18,57 @@ final class Volume: Sendable {
         self.configuration = configuration
         self.time = time
         self.warner = warner
-        names = TemporaryNames()
+        ledger = UsageLedger(directory: directory, time: time)
+        locks = LockFile(directory: directory)
+        names = TemporaryNames(locks)
+        let generation = IndexGeneration(directory: directory, locks: locks)
+        index = EntryIndex(generation: generation)
+        countEmpty()
+        index.start(IndexWriter(index: index, generation: generation, volume: self))
     }
+
+    /// Writes the index and ends its thread, which holds this object until then.
+    func close() { index.close() }
 
     var fileSystem: any FileSystem { directory.fileSystem }
     var partials: PartialStore { PartialStore(volume: self) }
-    var cacheTime: Timestamp { time.now }
+    var cacheTime: Timestamp { ledger.cacheTime }
 
     func warn(_ error: SystemError, _ text: String) { warner.warn(error, text) }
+
+    /// In a new directory the count is known at once: folders that are not there hold nothing.
+    private func countEmpty() {
+        guard directory.readOnlyReason == nil, ledger.lastTotal == nil else { return }
+        var present: Set<Int> = []
+        do throws(SystemError) {
+            try fileSystem.list(directory.root) { name in
+                if let folder = EntryName.folder(named: name) { present.insert(folder) }
+                return true
+            }
+            try ledger.change { (change) throws(SystemError) in
+                for folder in 0..<256 where !change.page.isKnown(folder) && !present.contains(folder) {
+                    // Looked at again under the lock: it may have been made since.
+                    _ = try change.recount(folder)
+                }
+            }
+        } catch {
+            warn(error, "cannot count the cache's files")
+        }
+    }
+
+    /// Counts the folders whose sums are not known, one after the other, so that others get their turn.
+    func countUnknown() {
+        guard directory.readOnlyReason == nil, ledger.lastTotal == nil else { return }
+        do throws(SystemError) {
+            for folder in 0..<256 {
+                try ledger.change { (change) throws(SystemError) in
+                    if !change.page.isKnown(folder) { _ = try change.recount(folder) }
+                }
+            }
+        } catch {
+            warn(error, "cannot count the cache's files")
+        }
+    }
 
     // MARK: Reading
 
@@ -30,19 +76,38 @@ final class Volume: Sendable {
     func entry(for key: CacheKey) -> StoredEntry? {
         let descriptor: Int32
         do throws(SystemError) {
-            descriptor = try EntryName.withPath(key.hash) { (path) throws(SystemError) in
-                try fileSystem.open(path, in: directory.root, .read, permissions: 0)
-            }
+            descriptor = try open(key.hash)
         } catch {
             if !error.isMissing { warn(error, "cannot open a cache entry; it is fetched instead") }
             return nil
         }
         var kept = false
         defer { if !kept { fileSystem.close(descriptor) } }
-        guard let tail = readTail(descriptor, hash: key.hash) else { return nil }
-        guard tail.matches(key) else { return nil }
+        guard let tail = readTail(descriptor, hash: key.hash), tail.matches(key), !isTooOld(tail) else { return nil }
         kept = true
+        index.used(key.hash)
         return StoredEntry(key: key, tail: tail, backing: .file(descriptor), isStored: true, volume: self)
+    }
+
+    /// The entry of that name, whatever its key; not counted as a use. For upkeep.
+    func entry(of hash: CacheKey.Hash) -> StoredEntry? {
+        guard let descriptor = try? open(hash) else { return nil }
+        guard let tail = readTail(descriptor, hash: hash), tail.hash == hash else {
+            fileSystem.close(descriptor)
+            return nil
+        }
+        return StoredEntry(key: tail.key, tail: tail, backing: .file(descriptor), isStored: true, volume: self)
+    }
+
+    func open(_ hash: CacheKey.Hash) throws(SystemError) -> Int32 {
+        try EntryName.withPath(hash) { (path) throws(SystemError) in
+            try fileSystem.open(path, in: directory.root, .read, permissions: 0)
+        }
+    }
+
+    private func isTooOld(_ tail: EntryTail) -> Bool {
+        guard let age = configuration.maximumAge else { return false }
+        return cacheTime.seconds(since: tail.cacheTime) > age
     }
 
     /// The tail of an open entry file; what is damaged is set aside.
@@ -74,9 +139,36 @@ final class Volume: Sendable {
         entry.freshness == fresh ? entry : StoredEntry(entry, freshness: fresh)
     }
 
+    func exists(_ hash: CacheKey.Hash) -> Bool {
+        (try? directory.withFolder(of: hash, creates: false) { (folder, name) throws(SystemError) in
+            try fileSystem.status(of: name, in: folder).kind == .file
+        }) ?? false
+    }
+
+    /// What the index holds of a file that it does not know; nil where it is no entry.
+    func row(of item: FolderItem, now: Timestamp) -> IndexRow? {
+        guard let descriptor = try? open(item.hash) else { return nil }
+        defer { fileSystem.close(descriptor) }
+        guard let status = try? fileSystem.status(of: descriptor),
+            let tail = readTail(descriptor, hash: item.hash)
+        else { return nil }
+        guard tail.hash == item.hash else {
+            // Somebody put it there under another entry's name: it can never be a hit.
+            setAside(item.hash, descriptor)
+            return nil
+        }
+        // From the wall clock to the cache's.
+        let ago = max(time.now.seconds(since: item.modified), 0)
+        var row = IndexRow(
+            tail, bytes: directory.bytesOnDisk(status.size), modified: status.modified,
+            lastUse: now.adding(seconds: -ago))
+        row.agedFrom = min(row.agedFrom, now)
+        return row
+    }
+
     // MARK: Writing
 
-    /// A new temporary file, locked as long as it is open, so that others can tell it from a dead one.
+    /// A new temporary file.
     func makeTemporary() -> (descriptor: Int32, name: String)? {
         guard directory.temporary >= 0 else {
             if let reason = directory.readOnlyReason {
@@ -88,13 +180,6 @@ final class Volume: Sendable {
         do throws(SystemError) {
             let descriptor = try fileSystem.open(
                 name, in: directory.temporary, .create, permissions: configuration.filePermissions)
-            do throws(SystemError) {
-                _ = try fileSystem.tryLock(descriptor, at: 0, count: 1, shared: false)
-            } catch {
-                fileSystem.close(descriptor)
-                removeTemporary(name)
-                throw error
-            }
             return (descriptor, name)
         } catch {
             warn(error, "cannot make a file in the cache; images load but are not stored")
@@ -106,19 +191,26 @@ final class Volume: Sendable {
 
     func removeTemporary(_ name: String) { try? fileSystem.unlink(name, in: directory.temporary) }
 
-    /// Puts a complete temporary file in its entry's place; false where it may not be stored.
-    func publish(
-        _ name: String, _ hash: CacheKey.Hash, tail: EntryTail, size: Int64, replacing: FileStatus?
-    ) -> Bool {
-        do throws(SystemError) {
-            try directory.withFolder(of: hash, creates: true) { (folder, file) throws(SystemError) in
-                try fileSystem.rename(name, in: directory.temporary, to: file, in: folder)
-            }
+    /// The temporary files whose process has ended.
+    ///
+    /// - Parameter removes: whether they are removed.
+    @discardableResult
+    func removeDeadTemporaries(removes: Bool = true) -> [String] {
+        guard directory.temporary >= 0 else { return [] }
+        var owners: [UInt64: [String]] = [:]
+        try? fileSystem.list(directory.temporary) { name in
+            let text = String(cString: name)
+            if let owner = TemporaryNames.owner(of: text) { owners[owner, default: []].append(text) }
             return true
-        } catch {
-            warn(error, "cannot put an entry in its place; images load but are not stored")
-            return false
         }
+        var dead: [String] = []
+        for (owner, files) in owners where owner != names.owner {
+            guard let held = try? locks.tryHold(.owner(owner)) else { continue }
+            dead.append(contentsOf: files)
+            if removes { for file in files { removeTemporary(file) } }
+            held.release()
+        }
+        return dead
     }
 
     /// Copies a payload from file to file; gives its length.
@@ -148,21 +240,10 @@ final class Volume: Sendable {
         _ source: Int32, to target: Int32, at offset: Int64, count: Int
     ) throws(SystemError) -> Int {
         var buffer = [UInt8](repeating: 0, count: min(count, 128 << 10))
-        var read = 0
-        try buffer.withMutableRawBytes { (bytes) throws(SystemError) in
-            read = try fileSystem.read(source, into: bytes, at: offset)
+        return try buffer.withMutableRawBytes { (bytes) throws(SystemError) in
+            let read = try fileSystem.read(source, into: bytes, at: offset)
             try fileSystem.write(target, UnsafeRawBufferPointer(rebasing: bytes[..<read]), at: offset)
-        }
-        return read
-    }
-
-    func remove(_ hash: CacheKey.Hash) {
-        do throws(SystemError) {
-            try directory.withFolder(of: hash, creates: false) { (folder, name) throws(SystemError) in
-                try fileSystem.unlink(name, in: folder)
-            }
-        } catch {
-            if !error.isMissing { warn(error, "cannot remove a cache entry") }
+            return read
         }
     }
 
