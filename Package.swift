@@ -59,7 +59,8 @@ let package = Package(
         .testTarget(name: "ErrorsTests", dependencies: ["Larder", "TestSupport"]),
         .testTarget(name: "ImageTests", dependencies: ["Larder", "CImageCodecs", "TestSupport"]),
         .testTarget(name: "HTTPTests", dependencies: ["Larder", "TestSupport"]),
-        .testTarget(name: "TiersTests", dependencies: ["Larder", "TestSupport"]),
+        .executableTarget(name: "DiskExercise", dependencies: ["Larder"], path: "Benchmarks/DiskExercise"),
+        .testTarget(name: "TiersTests", dependencies: ["Larder", "CSQLite", "DiskExercise", "TestSupport"]),
         .testTarget(name: "LoadingTests", dependencies: ["Larder", "TestSupport"]),
         .testTarget(name: "PrefetchTests", dependencies: ["LarderPrefetch", "TestSupport"]),
         .executableTarget(

@@ -1,0 +1,252 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Larder
+
+/// Every call to the file system made to fail in turn: loads go on, nothing is left behind, nothing is lost.
+struct DiskFaultTests {
+    private static let codes: [Int32] = [EIO, ENOSPC, EMFILE, EROFS, EACCES]
+
+    private final class Place {
+        let directory = TemporaryDirectory()
+        let files = FaultyFileSystem()
+        let warnings = Lock<[String]>([])
+        let tier: DiskTier
+
+        init(count: Int64 = 1000) throws {
+            var configuration = DiskTierConfiguration()
+            configuration.maximumCount = count
+            configuration.warnings = { [warnings] text in warnings.withLock { $0.append(text) } }
+            tier = try DiskTier(directory: directory.path, configuration: configuration, fileSystem: files)
+            tier.reconcile()
+            try Data("mine".utf8).write(to: URL(fileURLWithPath: directory("00-notes.txt")))
+        }
+
+        /// Runs `body` with one call after the other failing, until one run has fewer calls.
+        func eachCall(
+            _ code: Int32, limit: Int = 400, prepare: () throws -> Void = {}, _ body: (Int) throws -> Void
+        ) throws -> Int {
+            for number in 0..<limit {
+                files.heal()
+                try prepare()
+                tier.flush()
+                files.fail(at: number, code: code, onThisThread: true)
+                try body(number)
+                let failed = files.failed
+                files.heal()
+                #expect(directory.files(under: "tmp") == [], "call \(number) \(String(describing: failed))")
+                if failed == nil { return number }
+            }
+            return limit
+        }
+
+        func check() throws {
+            files.heal()
+            let found = tier.verify(repair: false)
+            #expect(found.isSound, "\(found)")
+            #expect(try String(contentsOfFile: directory("00-notes.txt"), encoding: .utf8) == "mine")
+        }
+    }
+
+    @Test(arguments: codes)
+    func commit(_ code: Int32) throws {
+        let place = try Place()
+        let payload = DiskFixtures.bytes(70_000)
+        let calls = try place.eachCall(code) { number in
+            let entry = try DiskFixtures.store(place.tier, DiskFixtures.key(number), payload)
+            // Stored or not: the load has its image.
+            place.files.heal()
+            #expect(try entry.payload().elementsEqual(payload))
+            let hit = place.tier.entry(for: DiskFixtures.key(number))
+            #expect((hit != nil) == entry.isStored || hit != nil)
+            if let hit { #expect(try hit.payload().elementsEqual(payload)) }
+        }
+        #expect(calls > 8)
+        #expect(place.warnings.withLock { $0.count } <= 1)
+        try place.check()
+        #expect(try DiskFixtures.store(place.tier, DiskFixtures.key(9999), payload).isStored)
+    }
+
+    @Test(arguments: codes)
+    func evict(_ code: Int32) throws {
+        let place = try Place(count: 4)
+        var next = 0
+        func fill() throws {
+            for _ in 0..<8 where try place.tier.recount().count < 4 {
+                try DiskFixtures.store(place.tier, DiskFixtures.key(next), [1])
+                next += 1
+            }
+            #expect(try place.tier.recount().count == 4)
+        }
+        func evict(_ call: Int) throws {
+            let entry = try DiskFixtures.store(place.tier, DiskFixtures.key(next), [1, 2, 3])
+            next += 1
+            place.files.heal()
+            #expect(try entry.payload() == [1, 2, 3])
+            #expect(try place.tier.recount().count <= 4)
+        }
+        let calls = try place.eachCall(code, prepare: fill, evict)
+        #expect(calls > 10)
+        try place.check()
+    }
+
+    @Test(arguments: codes)
+    func hit(_ code: Int32) throws {
+        let place = try Place()
+        let payloads = [1000, 70_000].map { DiskFixtures.bytes($0) }
+        for (number, payload) in payloads.enumerated() {
+            let key = DiskFixtures.key(number)
+            try DiskFixtures.store(place.tier, key, payload)
+            let calls = try place.eachCall(code) { call in
+                if let entry = place.tier.entry(for: key) {
+                    do throws(ImageError) {
+                        #expect(try entry.payload().elementsEqual(payload))
+                    } catch {
+                        #expect(error.code == "cache_unavailable", "call \(call)")
+                    }
+                }
+                place.files.heal()
+                // A fault of the disk is no fault of the entry: it is not set aside.
+                #expect(place.tier.entry(for: key) != nil, "call \(call)")
+            }
+            #expect(calls >= 3)
+        }
+        #expect(place.directory.files(under: "quarantine") == [])
+        try place.check()
+    }
+
+    @Test(arguments: codes)
+    func refresh(_ code: Int32) throws {
+        let place = try Place()
+        let key = DiskFixtures.key(1)
+        let payload = DiskFixtures.bytes(70_000)
+        func store() throws { try DiskFixtures.store(place.tier, key, payload) }
+        func confirm(_ call: Int) throws {
+            place.files.heal()
+            let entry = try #require(place.tier.entry(for: key))
+            place.files.fail(at: call, code: code, onThisThread: true)
+            let fresh = try place.tier.refresh(entry, DiskFixtures.metadata(key, freshUntil: 7))
+            place.files.heal()
+            #expect(try fresh.payload().elementsEqual(payload))
+            #expect(try #require(place.tier.entry(for: key)).payload().elementsEqual(payload))
+        }
+        let calls = try place.eachCall(code, prepare: store, confirm)
+        #expect(calls > 10)
+        try place.check()
+    }
+
+    /// The index made anew and the files counted, with one call failing: the next attempt finds everything.
+    @Test(arguments: [EIO, ENOSPC])
+    func rebuild(_ code: Int32) throws {
+        let directory = TemporaryDirectory()
+        do {
+            let tier = try DiskTier(directory: directory.path)
+            for number in 0..<30 { try DiskFixtures.store(tier, DiskFixtures.key(number), [1]) }
+        }
+        let files = FaultyFileSystem()
+        files.record()
+        func forget() throws {
+            for name in directory.files(under: "state") where name != "locks" {
+                try FileManager.default.removeItem(atPath: directory("state/\(name)"))
+            }
+        }
+        try forget()
+        try DiskTier(directory: directory.path, fileSystem: files).reconcile()
+        let calls = files.calls.count
+        #expect(calls > 500)
+        for number in stride(from: 0, to: calls, by: max(1, calls / 60)) {
+            try forget()
+            files.fail(at: number, code: code)
+            do throws(ImageError) {
+                let tier = try DiskTier(directory: directory.path, fileSystem: files)
+                tier.reconcile()
+                files.heal()
+                tier.reconcile()
+                tier.reconcile()
+                #expect(tier.usage?.count == 30, "call \(number)")
+                #expect(try tier.count() == 30, "call \(number)")
+            } catch {
+                // The directory itself could not be opened or looked at: said at once.
+                #expect(error.code == "cache_unavailable", "call \(number)")
+                #expect(number < 40)
+            }
+            files.heal()
+        }
+        #expect(directory.files(under: "quarantine") == [])
+    }
+
+    @Test func aDirectoryThatIsDeletedIsMadeAgain() throws {
+        let time = ManualTime(now: SystemTime().now)
+        let directory = TemporaryDirectory()
+        let tier = try DiskTier(directory: directory("cache"), time: time)
+        try DiskFixtures.store(tier, DiskFixtures.key(1), [1])
+        try FileManager.default.removeItem(atPath: directory("cache"))
+        #expect(tier.entry(for: DiskFixtures.key(1)) == nil)
+        let entry = try DiskFixtures.store(tier, DiskFixtures.key(2), [2])
+        #expect(entry.isStored)
+        #expect(try #require(tier.entry(for: DiskFixtures.key(2))).payload() == [2])
+        #expect(FileManager.default.fileExists(atPath: directory("cache/.larder")))
+    }
+
+    @Test func aDirectoryThatIsReplacedIsNoticed() throws {
+        let time = ManualTime(now: SystemTime().now)
+        let directory = TemporaryDirectory()
+        let warnings = Lock<[String]>([])
+        var configuration = DiskTierConfiguration()
+        configuration.warnings = { text in warnings.withLock { $0.append(text) } }
+        let tier = try DiskTier(directory: directory("cache"), configuration: configuration, time: time)
+        try DiskFixtures.store(tier, DiskFixtures.key(1), [1])
+        try FileManager.default.moveItem(atPath: directory("cache"), toPath: directory("old"))
+        // Somebody else's directory in its place: nothing of ours goes there.
+        try FileManager.default.createDirectory(atPath: directory("cache"), withIntermediateDirectories: false)
+        try Data("x".utf8).write(to: URL(fileURLWithPath: directory("cache/thesis.txt")))
+        time.advance(seconds: 2)
+        try DiskFixtures.store(tier, DiskFixtures.key(2), [2])
+        #expect(directory.files(under: "cache") == ["thesis.txt"])
+        #expect(warnings.withLock { $0.count } == 1)
+        try FileManager.default.removeItem(atPath: directory("cache"))
+        time.advance(seconds: 2)
+        #expect(try DiskFixtures.store(tier, DiskFixtures.key(3), [3]).isStored)
+        #expect(FileManager.default.fileExists(atPath: directory("cache/\(DiskFixtures.key(3).file)")))
+    }
+
+    /// Sixteen megabytes, filled up: what does not fit loads all the same, with one warning.
+    @Test(.enabled(if: getuid() == 0, "mounting a tmpfs needs root"))
+    func aFullDisk() throws {
+        let directory = TemporaryDirectory()
+        let path = directory("small")
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        guard mount("tmpfs", path, "tmpfs", 0, "size=16m") == 0 else {
+            // In a container without the right to mount.
+            print("aFullDisk: skipped, a tmpfs cannot be mounted here (\(String(cString: strerror(errno))))")
+            return
+        }
+        defer { umount2(path, Int32(MNT_DETACH)) }
+        let warnings = Lock<[String]>([])
+        var configuration = DiskTierConfiguration()
+        configuration.warnings = { text in warnings.withLock { $0.append(text) } }
+        let tier = try DiskTier(directory: path + "/cache", configuration: configuration)
+        tier.reconcile()
+        var stored = 0
+        for number in 0..<300 {
+            let payload = DiskFixtures.bytes(100_000, seed: UInt64(number + 1))
+            let entry = try DiskFixtures.store(tier, DiskFixtures.key(number), payload)
+            #expect(try entry.payload().elementsEqual(payload))
+            if entry.isStored { stored += 1 }
+        }
+        #expect(stored > 100 && stored < 200)
+        #expect(warnings.withLock { $0.count } == 1)
+        tier.flush()
+        var hits = 0
+        for number in 0..<300 {
+            guard let entry = tier.entry(for: DiskFixtures.key(number)) else { continue }
+            #expect(try entry.payload().elementsEqual(DiskFixtures.bytes(100_000, seed: UInt64(number + 1))))
+            hits += 1
+        }
+        #expect(hits == stored)
+        #expect(tier.verify(repair: false).isSound)
+        tier.clear()
+        #expect(try DiskFixtures.store(tier, DiskFixtures.key(1), [1]).isStored)
+    }
+}
