@@ -245,9 +245,11 @@ private final class StubReadThrough: ReadThrough {
         self.outcome = outcome
     }
 
-    func fetch(_ url: NormalizedURL) async throws(ImageError) -> FetchedImage {
+    func fetch(_ url: NormalizedURL) async throws(Problem) -> FetchedImage {
         calls.withLock { $0.append(url.string) }
-        do { return try outcome(fixture, url) } catch { throw (error as? ImageError) ?? .corrupt(.init("\(error)")) }
+        do { return try outcome(fixture, url) } catch {
+            throw Problem((error as? ImageError) ?? .corrupt(.init("\(error)")))
+        }
     }
 }
 

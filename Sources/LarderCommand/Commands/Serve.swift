@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderServer
+import LarderWorkers
 
 extension Command {
     static let serve = Command(
@@ -9,6 +10,7 @@ extension Command {
         examples: [
             ("larder serve", "the gallery of ./cache at http://127.0.0.1:8080/"),
             ("larder serve ~/images --port 0", "another directory, on a port that is free"),
+            ("larder serve --fetch --allow-host '*.example.com'", "what is missing is fetched from there"),
             ("larder serve --host 0.0.0.0 --token-file token --key-file key", "for other machines"),
         ],
         options: [
@@ -20,6 +22,7 @@ extension Command {
             .value(
                 "key-file", "FILE", "the key that thumbor's paths are signed with; LARDER_KEY holds it as well",
                 common: true, completion: .file),
+            .flag("fetch", "fetch what is missing or stale; wants --allow-host or --public-only", common: true),
             .value("server-name", "NAME", "a host name that this server answers to", repeatable: true),
             .value("allow-sizes", "LIST", "the only thumbnail sizes for clients without token, as 256x256,x128"),
             .value("access-log", "FILE|-", "a line of JSON for each request", completion: .file),
@@ -28,10 +31,8 @@ extension Command {
             .value("queue", "N", "of work that may wait for them before clients get 503", default: "256"),
             .value("max-connections", "N", "open at once", default: "16000"),
             .value("drain-time", "S", "for requests in hand when the server is stopped", default: "10"),
-            .value("max-size", "BYTES", "of the cache directory"),
-            .value("max-age", "TIME", "of an image in the cache"),
-            .value("max-pixels", "N", "refuse to decode larger pictures", default: "100M"),
-        ],
+            .value("fetch-workers", "N", "processes that fetch; none with --transport curl", default: "2"),
+        ] + LoadingOptions.table,
         details: [
             "Without a token and a key everything in the directory is open to every user of this machine. On any other "
                 + "address than loopback one of them is demanded: with a token, programs send 'Authorization: Bearer "
@@ -48,12 +49,16 @@ private struct ServeCommand {
     let arguments: Arguments
     let console: Console
 
-    init(_ arguments: Arguments, _ console: Console) {
+    let loading: LoadingOptions
+
+    init(_ arguments: Arguments, _ console: Console) throws {
         self.arguments = arguments
         self.console = console
+        loading = try LoadingOptions(arguments)
     }
 
     func run() async throws -> ExitStatus {
+        let fetches = try arguments.flag("fetch")
         guard arguments.operands.count <= 1 else { throw UsageError("serve takes one directory") }
         let access = try keys()
         let configuration = try serverConfiguration()
@@ -64,8 +69,10 @@ private struct ServeCommand {
         do throws(StartRules.Refusal) {
             try StartRules(
                 isReachable: sockets.contains { !$0.isLoopback }, hasToken: access.token != nil,
-                hasKey: access.signer != nil, fetches: false, hasAllowedHosts: false, isPublicOnly: false,
-                transportChecksAddresses: false
+                hasKey: access.signer != nil, fetches: fetches,
+                hasAllowedHosts: !loading.connection.hosts.allowed.isEmpty,
+                isPublicOnly: loading.connection.addresses == .publicOnly,
+                transportChecksAddresses: loading.connection.transport == "curl"
             ).check()
         } catch {
             throw UsageError(error.message, hint: error.hint)
@@ -76,9 +83,10 @@ private struct ServeCommand {
             }
         }
         let directory = try arguments.operands.first ?? arguments.string("cache") ?? "./cache"
-        let tier = try open(directory)
+        let network = fetches ? try Network(arguments, loading, console, directory) : nil
+        let tier = try network?.tier ?? open(directory)
         let server = ImageServer(
-            tier: tier, access: access, configuration: configuration, accessLog: log)
+            tier: tier, access: access, configuration: configuration, readThrough: network?.readThrough, accessLog: log)
         let service = Service(
             server: server, sockets: sockets, daemon: daemon, manager: manager, drainTime: drainTime
         ) { [console] in
@@ -91,6 +99,7 @@ private struct ServeCommand {
             for socket in sockets { console.note("larder: serving \(directory) at http://\(socket.address)/") }
         }
         let signal = try await failing { () async throws(ImageError) in try await service.run() }
+        await network?.workers?.stop()
         await log?.flush()
         tier.flush()
         tier.close()
@@ -123,7 +132,7 @@ private struct ServeCommand {
         configuration.workers =
             try arguments.integer("workers", in: 1...256) ?? ProcessInfo.processInfo.activeProcessorCount
         configuration.queue = try arguments.integer("queue", in: 0...100_000) ?? configuration.queue
-        if let pixels = try arguments.count("max-pixels") { configuration.limits.maxPixels = pixels }
+        configuration.limits = loading.connection.limits
         if let list = try arguments.string("allow-sizes") {
             configuration.allowedSizes = Set(
                 try list.split(separator: ",").map { text in
@@ -158,8 +167,8 @@ private struct ServeCommand {
     private func open(_ directory: String) throws -> DiskTier {
         var configuration = DiskTierConfiguration()
         configuration.creates = false
-        if let bytes = try arguments.bytes("max-size") { configuration.maximumBytes = Int64(bytes) }
-        if let age = try arguments.duration("max-age") { configuration.maximumAge = Int64(age) }
+        if let bytes = loading.maxCacheBytes { configuration.maximumBytes = Int64(bytes) }
+        if let age = loading.maxCacheAge { configuration.maximumAge = Int64(age) }
         configuration.warnings = { [console] in console.note("larder: \($0)") }
         do throws(ImageError) { return try DiskTier(directory: directory, configuration: configuration) } catch {
             throw CommandFailure(error.details.detail)
@@ -168,5 +177,45 @@ private struct ServeCommand {
 
     private func failing<Success>(_ body: () async throws(ImageError) -> Success) async throws -> Success {
         do throws(ImageError) { return try await body() } catch { throw CommandFailure(error.details.detail) }
+    }
+}
+
+/// What `--fetch` needs: a way to the network, and the directory that it commits to.
+private struct Network {
+    let tier: DiskTier
+    let readThrough: any ReadThrough
+    let workers: WorkerRunner?
+
+    init(_ arguments: Arguments, _ loading: LoadingOptions, _ console: Console, _ directory: String) throws {
+        let loader = try LoaderSetup.loader(arguments, loading, console, directory: directory)
+        guard let tier = loader.disk else { throw CommandFailure("the cache directory cannot be used") }
+        self.tier = tier
+        guard loading.connection.transport != "curl" else {
+            workers = nil
+            readThrough = try FetcherReadThrough(fetcher: loader.fetcher, limits: loading.connection.limits) {
+                $0.fields = loading.connection.fields
+                $0.maxBytes = loading.connection.maxBytes
+                $0.deadlines = loading.connection.deadlines
+            }
+            return
+        }
+        // URLSession may end its process: rows run in others (Documentation/decisions/urlsession-faults.md).
+        var configuration = LoaderRunner.Configuration()
+        configuration.fields = loading.connection.fields
+        configuration.policy = loading.policy
+        let shared = Set((LoadingOptions.table + CommonOptions.all).map { "--" + $0.name })
+        let words = try arguments.words.filter { shared.contains(String($0.prefix { $0 != "=" })) }
+        var environment = ProcessInfo.processInfo.environment
+        environment["SWIFT_BACKTRACE"] = "enable=no"
+        let count = try arguments.integer("fetch-workers", in: 1...64) ?? 2
+        let runner = WorkerRunner(
+            LoaderRunner(loader, configuration: configuration),
+            pool: WorkerPool(
+                .init(
+                    executable: "/proc/self/exe", arguments: ["worker"], environment: environment,
+                    setup: WorkerCommand.setup(words.filter { !$0.hasPrefix("--cache=") } + ["--cache=" + directory]),
+                    workers: count, credits: 8)))
+        workers = runner
+        readThrough = RowReadThrough(runner: runner, tier: tier, limits: .init(total: count * 8, perHost: 6))
     }
 }

@@ -38,7 +38,7 @@
   };
   const FAILURES = {
     invalid_url: "Not an address", refused: "Refused", filtered: "Filtered", unreachable: "Unreachable",
-    timed_out: "Timed out", http_status: "Refused by its server", truncated: "Cut short",
+    timed_out: "Timed out", http_status: "HTTP error", truncated: "Cut short",
     not_an_image: "Not an image", unsupported_format: "Unsupported format", corrupt: "Damaged",
     too_large: "Too large", hash_mismatch: "Another file", cache_unavailable: "Not readable",
     busy: "Busy, try later", worker_crashed: "Fetching failed",

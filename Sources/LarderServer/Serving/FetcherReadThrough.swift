@@ -21,10 +21,11 @@ package struct FetcherReadThrough: ReadThrough {
         self.request = request
     }
 
-    package func fetch(_ url: NormalizedURL) async throws(ImageError) -> FetchedImage {
+    package func fetch(_ url: NormalizedURL) async throws(Problem) -> FetchedImage {
         var request = request
         request.url = url
-        let result = try await fetcher.fetch(request)
+        let result: FetchResult
+        do throws(ImageError) { result = try await fetcher.fetch(request) } catch { throw Problem(error) }
         switch result.payload {
         case .entry(let entry): return .entry(entry)
         case .memory(let bytes, let metadata): return .memory(bytes, metadata)

@@ -187,7 +187,7 @@ package final class ImageServer: RequestHandler {
         }
         defer { fetches.withLock { $0 -= 1 } }
         let entry: StoredEntry
-        do throws(ImageError) {
+        do throws(Problem) {
             switch try await readThrough.fetch(url) {
             case .entry(let fetched): entry = fetched
             case .memory(let bytes, let metadata):
@@ -195,7 +195,7 @@ package final class ImageServer: RequestHandler {
                 return unstored(bytes, metadata, transformation, visit)
             }
         } catch {
-            return Problem(error).answer.on(visit.name)
+            return error.answer.on(visit.name)
         }
         metrics.image(.fetched)
         do throws(Problem) {

@@ -4,7 +4,7 @@ import Larder
 package protocol ReadThrough: Sendable {
     /// The image of that URL, as fresh as the rules of HTTP want it, committed before this returns. One fetch for all
     /// who ask at once; a stale entry where the rules allow one (RFC 5861).
-    func fetch(_ url: NormalizedURL) async throws(ImageError) -> FetchedImage
+    func fetch(_ url: NormalizedURL) async throws(Problem) -> FetchedImage
 }
 
 /// What a fetch brought.
