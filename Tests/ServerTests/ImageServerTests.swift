@@ -254,10 +254,11 @@ private final class StubReadThrough: ReadThrough {
 }
 
 @Suite struct ReadThroughTests {
+    private let time = ManualTime()
     private let fixture: ServerFixture
     private let target = "/image?url=https%3A%2F%2Fexample.com%2Fa.png"
 
-    init() throws { fixture = try ServerFixture() }
+    init() throws { fixture = try ServerFixture(time: time) }
 
     @Test func whatIsMissingIsFetchedAndWhatIsFreshIsNot() async throws {
         let stub = StubReadThrough(fixture) { .entry(try $0.storePicture($1.string)) }
@@ -268,7 +269,7 @@ private final class StubReadThrough: ReadThrough {
         #expect(await server.answer(target).code == "hit")
         #expect(await server.answer(target + "&w=8").status == 200)
         #expect(stub.calls.withLock { $0 } == ["https://example.com/a.png"])
-        fixture.time.advance(seconds: 4000)
+        time.advance(seconds: 4000)
         #expect(await server.answer(target).status == 200)
         #expect(stub.calls.withLock { $0.count } == 2)
     }

@@ -7,11 +7,12 @@ import TestSupport
 /// A cache directory of its own with what a test puts in, and a server over it.
 final class ServerFixture: @unchecked Sendable {
     // Sendable: nothing changes after `init`.
-    let time = ManualTime()
+    let time: any TimeSource
     let tier: DiskTier
     let directory: URL
 
-    init() throws {
+    init(time: any TimeSource = ManualTime()) throws {
+        self.time = time
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("larder-serve-\(UUID().uuidString)")
         tier = try DiskTier(directory: directory.path, time: time)
     }

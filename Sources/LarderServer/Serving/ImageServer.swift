@@ -44,7 +44,7 @@ package final class ImageServer: RequestHandler {
         pool = WorkPool(name: "larder-serve", width: configuration.workers, queue: configuration.queue)
         thumbnails = ThumbnailMaker(
             tier: tier, pool: pool, limits: configuration.limits, time: time, metrics: metrics)
-        listing = EntryListing(tier: tier, limits: configuration.limits, time: time)
+        listing = EntryListing(tier: tier, time: time)
         keys = Lock(Self.keys(access, configuration))
     }
 
@@ -110,7 +110,7 @@ package final class ImageServer: RequestHandler {
         case .logout: return .now(logout(request).on(name))
         case .health: return .now(JSONAnswer.answer(["status": "ok"]).on(name))
         case .metrics: return later(visit) { [self] in .success(metricsAnswer()) }
-        case .stats: return later(visit) { [listing] in listing.stats() }
+        case .stats: return later(visit) { [listing] in listing.stats(withPrivate: visit.mayReadPrivate) }
         case .entries(let query):
             return later(visit) { [listing] in listing.entries(query, withPrivate: visit.mayReadPrivate) }
         case .entry(let hash):

@@ -7,6 +7,12 @@ extension DiskTier {
         return entry
     }
 
+    /// The same for lists, which are no use of an entry.
+    package func peek(named hash: CacheKey.Hash) -> StoredEntry? {
+        guard let entry = volume.entry(of: hash), entry.key.hash == hash else { return nil }
+        return entry
+    }
+
     /// Removes the entry of that name.
     package func remove(named hash: CacheKey.Hash) { volume.remove(hash) }
 }

@@ -140,7 +140,7 @@ package final class DiskTier: Sendable {
 
     /// Remembers that a key cannot be had until then, so that it is not asked for again and again.
     package func rememberFailure(_ key: CacheKey, code: String, until: Timestamp) {
-        volume.index.failed(key.hash, .init(code: code, since: volume.time.now, until: until))
+        volume.index.failed(key.hash, .init(code: code, url: key.url, since: volume.time.now, until: until))
     }
 
     /// A failure that is remembered and still holds.

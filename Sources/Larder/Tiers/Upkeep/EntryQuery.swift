@@ -4,10 +4,18 @@ package struct EntryQuery: Sendable, Hashable {
         case used, stored, expires, bytes, url
     }
 
+    package enum Freshness: Sendable, Hashable {
+        case fresh(at: Timestamp)
+        case stale(at: Timestamp)
+    }
+
     package var order = Order.used
     package var descending = true
     /// A part of the URL, as it is written there.
     package var search: String?
+    /// Exactly this URL.
+    package var url: String?
+    package var freshness: Freshness?
     package var format: ImageFormat?
     /// true: only variants; false: only originals; nil: both.
     package var variants: Bool?
@@ -25,6 +33,19 @@ package struct EntryQuery: Sendable, Hashable {
         if let search, !search.isEmpty {
             terms.append("instr(url, ?) > 0")
             values.append(.text(search))
+        }
+        if let url {
+            terms.append("url = ?")
+            values.append(.text(url))
+        }
+        switch freshness {
+        case .fresh(let time)?:
+            terms.append("expires > ?")
+            values.append(.integer(time.milliseconds))
+        case .stale(let time)?:
+            terms.append("expires <= ?")
+            values.append(.integer(time.milliseconds))
+        case nil: break
         }
         if let format {
             terms.append("format = ?")

@@ -206,12 +206,12 @@ final class EntryIndex: Sendable {
         return read { (database) throws(IndexDatabase.Failure) in
             var found: IndexChanges.Failed?
             try database.run(
-                "SELECT code, since, until FROM failures WHERE id=? AND low=?",
+                "SELECT code, url, since, until FROM failures WHERE id=? AND low=?",
                 [.integer(hash.id), .integer(hash.lowBits)]
             ) { row in
                 found = .init(
-                    code: row.text(0) ?? "", since: Timestamp(milliseconds: row.integer(1)),
-                    until: Timestamp(milliseconds: row.integer(2)))
+                    code: row.text(0) ?? "", url: row.text(1) ?? "", since: Timestamp(milliseconds: row.integer(2)),
+                    until: Timestamp(milliseconds: row.integer(3)))
                 return false
             }
             return found

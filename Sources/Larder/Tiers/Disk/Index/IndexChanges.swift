@@ -8,6 +8,7 @@ struct IndexChanges {
 
     struct Failed {
         var code: String
+        var url: String
         var since: Timestamp
         var until: Timestamp
     }

@@ -20,7 +20,7 @@ final class IndexDatabase {
         CREATE UNIQUE INDEX by_id ON entries(id);
         CREATE INDEX by_age ON entries(aged);
         CREATE TABLE failures(id INTEGER PRIMARY KEY, low INTEGER NOT NULL, code TEXT NOT NULL,
-            since INTEGER NOT NULL, until INTEGER NOT NULL);
+            url TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL);
         CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
         """
 
@@ -83,7 +83,7 @@ final class IndexDatabase {
         else { throw Failure(code: SQLITE_SCHEMA, message: "an index of another version") }
         // Every table and column that is used must be there: a foreign schema fails here.
         _ = try number("SELECT count(seq) FROM (SELECT seq, id, low, bytes, aged, modified FROM entries LIMIT 1)")
-        _ = try number("SELECT count(id) FROM (SELECT id, low, code, since, until FROM failures LIMIT 1)")
+        _ = try number("SELECT count(id) FROM (SELECT id, low, code, url, since, until FROM failures LIMIT 1)")
         _ = try number("SELECT count(name) FROM (SELECT name, value FROM meta LIMIT 1)")
     }
 

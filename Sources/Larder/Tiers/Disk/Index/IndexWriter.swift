@@ -186,10 +186,10 @@ final class IndexWriter: @unchecked Sendable {
             if changes.forgetsFailures { try database.run("DELETE FROM failures") }
             for (hash, failed) in changes.failures {
                 try database.run(
-                    "INSERT OR REPLACE INTO failures(id, low, code, since, until) VALUES(?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO failures(id, low, code, url, since, until) VALUES(?, ?, ?, ?, ?, ?)",
                     [
                         .integer(hash.id), .integer(hash.lowBits), .text(failed.code),
-                        .integer(failed.since.milliseconds), .integer(failed.until.milliseconds),
+                        .text(failed.url), .integer(failed.since.milliseconds), .integer(failed.until.milliseconds),
                     ])
             }
         }
