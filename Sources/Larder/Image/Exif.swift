@@ -30,4 +30,13 @@ enum Exif {
         }
         return nil
     }
+
+    /// An APP1 segment that states the orientation and nothing else.
+    static func segment(_ orientation: Orientation) -> [UInt8] {
+        let tiff: [UInt8] =
+            Array("MM".utf8) + [0, 42, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation.rawValue, 0, 0]
+            + [0, 0, 0, 0]
+        let body = Array("Exif\0\0".utf8) + tiff
+        return [0xFF, 0xE1, 0, UInt8(body.count + 2)] + body
+    }
 }

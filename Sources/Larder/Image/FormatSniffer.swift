@@ -13,7 +13,9 @@ enum FormatSniffer {
     /// How many bytes are looked at, at most: an SVG may begin with long comments.
     static let longest = 4096
 
-    static func sniff(_ bytes: UnsafeRawBufferPointer) -> Answer {
+    static func sniff(_ all: UnsafeRawBufferPointer) -> Answer {
+        // Never more, so that the answer does not depend on the pieces in which bytes come.
+        let bytes = UnsafeRawBufferPointer(rebasing: all.prefix(longest))
         var undecided = false
         for (format, signature) in signatures {
             switch match(bytes, signature) {
@@ -29,7 +31,13 @@ enum FormatSniffer {
             case let answer: return answer
             }
         }
-        for signature in jpeg2000 where match(bytes, signature) == .whole { return .unsupported("JPEG 2000") }
+        for signature in jpeg2000 {
+            switch match(bytes, signature) {
+            case .whole: return .unsupported("JPEG 2000")
+            case .part: undecided = true
+            case .none: break
+            }
+        }
         return undecided && bytes.count < longest ? .undecided : .none(description(of: bytes))
     }
 

@@ -8,12 +8,15 @@ protocol HeaderReader: Sendable {
     /// Reads on. Called again, from the same state, once the missing bytes are there; what lies before ``position``
     /// is gone by then.
     mutating func read(_ bytes: ByteWindow, _ limits: ImageLimits) throws(HeaderStop) -> ImageHeader
+    /// Whether ``check(_:_:)`` does anything, so that the whole file is worth reading.
+    static var checksWhole: Bool { get }
     /// For a format without a codec: whether a whole file holds together, and what only the whole file tells.
     static func check(_ bytes: UnsafeRawBufferPointer, _ header: inout ImageHeader) throws(ImageError)
 }
 
 extension HeaderReader {
     var leastLength: Int? { nil }
+    static var checksWhole: Bool { false }
     static func check(_ bytes: UnsafeRawBufferPointer, _ header: inout ImageHeader) throws(ImageError) {}
 }
 

@@ -5,14 +5,18 @@ public enum ImageEncoder {
     /// - Parameters:
     ///   - quality: 1 to 100. Below 90 colour is stored at half the resolution (4:2:0).
     ///   - progressive: stored so that it can be shown while it arrives.
+    ///   - orientation: stated in EXIF where it is not ``Orientation/up``; the pixels stay as they are.
     /// - Returns: a JPEG file. Translucent pixels are laid on white; the ICC profile is carried over.
     /// - Throws: ``ImageError/tooLarge(_:)`` where a side is over 65,500 pixels or memory is short.
     public static func jpeg(
-        _ bitmap: Bitmap, quality: Int = 85, progressive: Bool = false
+        _ bitmap: Bitmap, quality: Int = 85, progressive: Bool = false, orientation: Orientation = .up
     ) throws(ImageError) -> [UInt8] {
         let raster = Raster(bitmap)
         if bitmap.hasAlpha { raster.layOnWhite() }
-        return try jpeg(raster, quality: quality, progressive: progressive, icc: bitmap.icc)
+        var bytes = try jpeg(raster, quality: quality, progressive: progressive, icc: bitmap.icc)
+        // Behind SOI and the JFIF segment, which libjpeg writes first.
+        if orientation != .up { bytes.insert(contentsOf: Exif.segment(orientation), at: 20) }
+        return bytes
     }
 
     /// - Returns: a PNG file, RGBA where the bitmap has alpha, else RGB; the ICC profile is carried over.

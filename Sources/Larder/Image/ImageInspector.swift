@@ -43,6 +43,7 @@ public enum ImageInspector {
             var start = [UInt8]()
             facts.bytes = file.size ?? 0
             while facts.header == nil, try file.read(into: &start) > 0 {
+                try bound(start, limits)
                 let fresh = file.lastRead
                 let progress: Result<HeaderParser.Progress, ImageError> = start.withUnsafeBytes { bytes in
                     do throws(ImageError) {
@@ -58,12 +59,9 @@ public enum ImageInspector {
                 throw .truncated(.init("\(size) bytes of at least \(least)"))
             }
             let isCodec = facts.header?.format == .jpeg || facts.header?.format == .png
-            if deep || !isCodec || file.size == nil {
-                while try file.read(into: &start) > 0 {
-                    guard start.count <= limits.maxDecodeBytes else {
-                        throw .tooLarge(.init("the file has more than \(limits.maxDecodeBytes) bytes"))
-                    }
-                }
+            let needsWhole = isCodec ? deep : facts.header?.format.reader.checksWhole == true
+            if needsWhole || file.size == nil {
+                while try file.read(into: &start) > 0 { try bound(start, limits) }
                 facts = start.withUnsafeBytes { inspect($0, deep: deep, limits: limits, abort: abort) }
             }
         } catch {
@@ -71,6 +69,12 @@ public enum ImageInspector {
         }
         facts.format = format
         return facts
+    }
+
+    private static func bound(_ bytes: [UInt8], _ limits: ImageLimits) throws(ImageError) {
+        guard bytes.count <= limits.maxDecodeBytes else {
+            throw .tooLarge(.init("the file has more than \(limits.maxDecodeBytes) bytes"))
+        }
     }
 
     private static func check(

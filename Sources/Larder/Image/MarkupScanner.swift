@@ -24,7 +24,12 @@ struct MarkupScanner {
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
     mutating func findRoot() -> Root {
-        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        if bytes.starts(with: mark) {
+            position = 3
+        } else if bytes.count < 3, mark.starts(with: bytes) {
+            return .undecided
+        }
         while true {
             skipSpace()
             guard position < bytes.count else { return .undecided }

@@ -51,6 +51,8 @@ struct GIFHeaderReader: HeaderReader {
         }
     }
 
+    static let checksWhole = true
+
     /// Walks all blocks and counts the frames.
     static func check(_ bytes: UnsafeRawBufferPointer, _ header: inout ImageHeader) throws(ImageError) {
         do throws(HeaderStop) {

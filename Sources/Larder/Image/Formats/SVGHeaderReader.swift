@@ -54,6 +54,8 @@ struct SVGHeaderReader: HeaderReader {
 
     private static func pixels(_ value: Double) -> Int { Int(min(max(1, value.rounded()), 1e9)) }
 
+    static let checksWhole = true
+
     static func check(_ bytes: UnsafeRawBufferPointer, _ header: inout ImageHeader) throws(ImageError) {
         var scanner = MarkupScanner(bytes)
         guard case .root = scanner.findRoot(), case .found = scanner.attributes(), !scanner.isSelfClosing else {

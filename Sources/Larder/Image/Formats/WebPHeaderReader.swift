@@ -74,6 +74,8 @@ struct WebPHeaderReader: HeaderReader {
 
     private static func padded(_ length: Int) -> Int { length + length & 1 }
 
+    static let checksWhole = true
+
     /// Counts the frames of an animation; the RIFF size has told already whether the file is whole.
     static func check(_ bytes: UnsafeRawBufferPointer, _ header: inout ImageHeader) throws(ImageError) {
         let window = ByteWindow(bytes)
