@@ -74,7 +74,7 @@ static void emit_message(j_common_ptr info, int level) {
             harmless = true;
             break;
         default:
-            harmless = false;
+            harmless = codec->hit_end && codec->base.shown.partial;
     }
     if (harmless) return codec_warn(&codec->base.shown, text);
     codec_say(&codec->base.shown, text);
@@ -101,7 +101,7 @@ static boolean fill_input_buffer(j_decompress_ptr info) {
     codec->hit_end = true;
     // In the one scan of a sequential picture the missing end is only missed where pixels are missing too (which
     // libjpeg then warns of). Anywhere else something is missing for certain.
-    if (!codec->started || jpeg_has_multiple_scans(info)) {
+    if (!codec->started || (jpeg_has_multiple_scans(info) && !codec->base.shown.partial)) {
         codec_say(&codec->base.shown, "the data end early");
         fail(codec, LARDER_TRUNCATED);
     }

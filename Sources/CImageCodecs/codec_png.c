@@ -144,14 +144,19 @@ static larder_status png_codec_start(larder_decoder *decoder, const larder_reque
 static larder_status png_codec_read(larder_decoder *decoder, uint8_t *pixels, size_t stride, uint32_t rows) {
     png_codec *codec = (png_codec *)decoder;
     png_structp png = codec->png;
-    if (setjmp(png_jmpbuf(png))) return codec->status;
+    if (setjmp(png_jmpbuf(png))) {
+        return decoder->partial && codec->status == LARDER_TRUNCATED ? LARDER_OK : codec->status;
+    }
     if (decoder->only_whole && rows != decoder->out_height) png_error(png, "an interlaced picture is read whole");
     const int passes = decoder->only_whole ? PNG_INTERLACE_ADAM7_PASSES : 1;
     for (int pass = 0; pass < passes; pass++) {
         for (uint32_t row = 0; row < rows; row++) {
             check_abort(codec);
-            png_read_row(png, pixels + (size_t)row * stride, NULL);
+            uint8_t *target = pixels + (size_t)row * stride;
+            // The second of the two spreads each pixel over those that are still to come.
+            png_read_row(png, decoder->partial ? NULL : target, decoder->partial ? target : NULL);
         }
+        decoder->passes = (uint32_t)pass + 1;
     }
     return LARDER_OK;
 }

@@ -74,6 +74,12 @@ typedef struct larder_decoder {
     uint32_t warnings;     // harmless ones, collected
     char warning[200];     // the first of them
     larder_limits limits;
+    // Set after opening, for a preview of a file that is still growing: where the data end, the picture ends as far as
+    // it has come, and is no failure.
+    bool partial;
+    // Then, of an interlaced PNG: the passes read to their end, 7 being all. What is missing is filled in from the
+    // coarser passes.
+    uint32_t passes;
 } larder_decoder;
 
 // Reads the header. `*decoder` is set also on failure (for its message), NULL only where memory is short, and must

@@ -31,6 +31,11 @@ final class Codec {
 
     deinit { larder_decoder_close(decoder) }
 
+    /// For a file that is still growing: takes what there is for the picture. Before `start`.
+    func allowPartial() { decoder.pointee.partial = true }
+    /// The passes of an interlaced PNG that were read to their end.
+    var passes: Int { Int(decoder.pointee.passes) }
+
     var facts: larder_facts { decoder.pointee.facts }
     var width: Int { Int(decoder.pointee.out_width) }
     var height: Int { Int(decoder.pointee.out_height) }

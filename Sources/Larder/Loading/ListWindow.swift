@@ -133,6 +133,7 @@ public struct ListWindow: Sendable, Hashable {
 
     /// The rows of `wanted` outside of the view: ahead of it from near to far, then behind it from near to far.
     private func nearest(_ visible: Range<Int>, in wanted: Range<Int>) -> [Int] {
+        guard !visible.isEmpty else { return [] }
         let below = Array((wanted.lowerBound..<max(wanted.lowerBound, visible.lowerBound)).reversed())
         let above = Array(min(visible.upperBound, wanted.upperBound)..<wanted.upperBound)
         return direction == .forward ? above + below : below + above

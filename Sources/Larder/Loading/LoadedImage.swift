@@ -1,7 +1,7 @@
 /// A picture that is ready to be drawn, and where it came from.
 ///
-/// Two words and two flags: copying one copies no pixels. It may be used from any thread. While any copy of it
-/// (or its ``bitmap``) is alive, the memory tier finds it again without decoding a second time.
+/// One reference and two flags: copying one copies no pixels. It may be used from any thread. While any copy of it
+/// or its ``bitmap`` is alive, the memory tier finds it again without decoding a second time.
 public struct LoadedImage: Sendable {
     /// Where a picture came from.
     public enum Source: String, Sendable, Hashable, Codable, CaseIterable {
@@ -15,19 +15,20 @@ public struct LoadedImage: Sendable {
         case revalidated
     }
 
-    /// The pixels, upright: the header's orientation is already applied.
-    public let bitmap: Bitmap
+    /// What the memory tier keeps of it.
+    package let decoded: DecodedImage
     /// Where this copy came from.
     public let source: Source
     /// Whether it was served although it is no longer fresh (RFC 9111 §4.2.4).
     public let isStale: Bool
-    private let facts: DecodedImage.Facts
 
+    /// The pixels, upright: the header's orientation is already applied.
+    public var bitmap: Bitmap { decoded.bitmap }
     /// What the image file says of itself. Width and height are those of the stored original, before orientation
     /// and before any resizing; those of the picture at hand are the bitmap's.
-    public var header: ImageHeader { facts.header }
+    public var header: ImageHeader { decoded.facts.header }
     /// The name under which the tiers keep it.
-    public var key: CacheKey { facts.key }
+    public var key: CacheKey { decoded.facts.key }
 
     /// A loaded image from its parts, for previews, tests and processors.
     public init(bitmap: Bitmap, header: ImageHeader, key: CacheKey, source: Source, isStale: Bool = false) {
@@ -35,17 +36,13 @@ public struct LoadedImage: Sendable {
     }
 
     package init(_ decoded: DecodedImage, source: Source, isStale: Bool = false) {
-        bitmap = decoded.bitmap
-        facts = decoded.facts
+        self.decoded = decoded
         self.source = source
         self.isStale = isStale
     }
 
-    /// What the memory tier keeps of it.
-    package var decoded: DecodedImage { DecodedImage(bitmap: bitmap, facts: facts) }
-
-    /// When the picture stops being fresh, or nil where it never does.
-    package var freshness: StoredFreshness? { facts.freshness }
+    /// When the picture stops being fresh; nil where it never does.
+    package var freshness: StoredFreshness? { decoded.facts.freshness }
 }
 
 extension MemoryTier {
@@ -53,7 +50,8 @@ extension MemoryTier {
     ///
     /// Whether it is still fresh is the caller's to judge (``LoadedImage/isStale`` is false here).
     public func image(for key: CacheKey) -> LoadedImage? {
-        decoded(for: key).map { LoadedImage($0, source: .memory) }
+        guard let decoded = decoded(for: key) else { return nil }
+        return LoadedImage(decoded, source: .memory)
     }
 
     /// Keeps `image` under its key, in place of what was there.

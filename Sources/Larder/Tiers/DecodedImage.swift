@@ -1,26 +1,28 @@
-/// A decoded picture as the memory tier keeps it: the pixels, and one shared record of the facts beside them.
-package struct DecodedImage: Sendable {
+/// A decoded picture as the memory tier keeps it. One object stands for the whole, so that a hit retains one and no
+/// strings or pixels are touched.
+package final class DecodedImage: Sendable {
     /// Upright.
     package let bitmap: Bitmap
     package let facts: Facts
 
-    /// A class, so that a hit retains one object instead of copying every string of the key.
+    /// What is known of a picture beside its pixels.
     package final class Facts: Sendable {
         package let key: CacheKey
         package let header: ImageHeader
         /// nil where the picture has no HTTP freshness of its own (a local file): never stale.
         package let freshness: StoredFreshness?
 
-        package init(key: CacheKey, header: ImageHeader, freshness: StoredFreshness?) {
+        init(key: CacheKey, header: ImageHeader, freshness: StoredFreshness?) {
             self.key = key
             self.header = header
             self.freshness = freshness
         }
     }
 
-    package init(bitmap: Bitmap, key: CacheKey, header: ImageHeader, freshness: StoredFreshness? = nil) {
-        self.bitmap = bitmap
-        facts = Facts(key: key, header: header, freshness: freshness)
+    package convenience init(
+        bitmap: Bitmap, key: CacheKey, header: ImageHeader, freshness: StoredFreshness? = nil
+    ) {
+        self.init(bitmap: bitmap, facts: Facts(key: key, header: header, freshness: freshness))
     }
 
     init(bitmap: Bitmap, facts: Facts) {

@@ -1,66 +1,107 @@
 /// Which node stands under which key: divided by hash, so that readers on many threads seldom meet at a lock.
-final class MemoryIndex: Sendable {
+///
+/// Plain pointers, because a reference that every reader counts is one cache line for which all of them fight.
+/// Its owner calls `destroy`.
+struct MemoryIndex: @unchecked Sendable {
+    // Sendable: `shards` is written in `init` only, and its elements are locks.
+
     private struct Shard {
-        var nodes: [CacheKey: MemoryNode] = [:]
+        var table = MemoryTable()
         var hits = 0
         var misses = 0
     }
 
+    enum Found {
+        /// It is held by the tier and may be used.
+        case held(DecodedImage)
+        /// Something else than a plain hit: the ledger must be told.
+        case other(MemoryNode)
+        case nothing
+    }
+
     /// A power of two.
-    private static let width = 64
-    private let shards: [Lock<Shard>]
+    private static let width = 256
+    private let shards: UnsafeBufferPointer<LockCell<Shard>>
 
-    init() { shards = (0..<Self.width).map { _ in Lock(Shard()) } }
+    init() {
+        let shards = UnsafeMutableBufferPointer<LockCell<Shard>>.allocate(capacity: Self.width)
+        for index in shards.indices { shards.initializeElement(at: index, to: LockCell(Shard())) }
+        self.shards = UnsafeBufferPointer(shards)
+    }
 
-    private func shard(_ key: CacheKey) -> Lock<Shard> {
+    /// Once, when nobody uses it any more.
+    func destroy() {
+        for shard in shards {
+            shard.withLock { $0.table.removeAll() }
+            shard.destroy()
+        }
+        shards.deallocate()
+    }
+
+    private func shard(_ key: borrowing CacheKey) -> LockCell<Shard> {
         shards[Int(truncatingIfNeeded: key.hash.high) & (Self.width - 1)]
     }
 
-    /// The node under `key`, noted as a hit or a miss. A node without its bitmap is returned, and counts as a miss.
-    func find(_ key: CacheKey) -> (node: MemoryNode, bitmap: Bitmap?)? {
+    private func eachShard<Result>(_ body: (inout Shard) -> Result) -> [Result] { shards.map { $0.withLock(body) } }
+
+    /// What stands under `key`. A plain hit is counted and noted at its node; the rest is the caller's.
+    ///
+    /// - Parameter now: monotonic nanoseconds; 0 where nothing expires.
+    func find(_ key: borrowing CacheKey, now: UInt64) -> Found {
         shard(key).withLock { shard in
-            guard let node = shard.nodes[key] else {
+            guard let found = shard.table.find(key) else {
                 shard.misses += 1
-                return nil
+                return .nothing
             }
-            let bitmap = node.bitmap
-            if bitmap == nil { shard.misses += 1 } else { shard.hits += 1 }
-            return (node, bitmap)
+            guard let place = found._withUnsafeGuaranteedRef({ $0.use(now: now) }), let image = place.pointee.object
+            else { return .other(found.takeUnretainedValue()) }
+            shard.hits += 1
+            return .held(image)
         }
     }
 
+    /// Counts a hit or a miss that was more than a look.
+    func count(_ key: CacheKey, hit: Bool) {
+        shard(key).withLock { if hit { $0.hits += 1 } else { $0.misses += 1 } }
+    }
+
+    /// The node under `key`, noted nowhere.
+    func node(_ key: CacheKey) -> MemoryNode? { shard(key).withLock { $0.table.find(key)?.takeUnretainedValue() } }
+
     /// Puts `node` under its key and gives back the one that it replaces.
-    func replace(with node: MemoryNode) -> MemoryNode? {
-        shard(node.facts.key).withLock { $0.nodes.updateValue(node, forKey: node.facts.key) }
-    }
+    func put(_ node: MemoryNode) -> MemoryNode? { shard(node.facts.key).withLock { $0.table.put(node) } }
 
-    func remove(_ key: CacheKey) -> MemoryNode? {
-        shard(key).withLock { $0.nodes.removeValue(forKey: key) }
-    }
-
-    /// Takes out this very node; false where its key means another by now.
-    func remove(_ node: MemoryNode) -> Bool {
-        shard(node.facts.key).withLock { shard in
-            guard shard.nodes[node.facts.key] === node else { return false }
-            shard.nodes[node.facts.key] = nil
+    /// Puts `node` in the place of `old`; false where that is no longer the one that stands under their key.
+    func replace(_ old: MemoryNode, with node: MemoryNode) -> Bool {
+        shard(old.facts.key).withLock { shard in
+            guard shard.table.find(old.facts.key)?.takeUnretainedValue() === old else { return false }
+            // The table lets go of `old`, the caller does not.
+            _ = shard.table.put(node)
             return true
         }
     }
 
-    /// Takes out every node whose key fits.
-    func removeAll(where fits: (CacheKey) -> Bool) -> [MemoryNode] {
-        shards.flatMap { shard in
-            shard.withLock { shard in
-                let gone = shard.nodes.filter { fits($0.key) }
-                for key in gone.keys { shard.nodes[key] = nil }
-                return Array(gone.values)
-            }
+    func remove(_ key: CacheKey) -> MemoryNode? { shard(key).withLock { $0.table.remove(key) } }
+
+    /// Takes out this very node, and no other that has taken its place.
+    func remove(_ node: MemoryNode) {
+        _ = shard(node.facts.key).withLock { shard -> MemoryNode? in
+            guard shard.table.find(node.facts.key)?.takeUnretainedValue() === node else { return nil }
+            return shard.table.remove(node.facts.key)
         }
     }
 
-    var count: Int { shards.reduce(0) { sum, shard in sum + shard.withLock { $0.nodes.count } } }
+    /// Takes out every node whose key fits. `fits` is called without a lock held.
+    func removeAll(where fits: (CacheKey) -> Bool) -> [MemoryNode] {
+        let nodes = eachShard { $0.table.nodes }.joined().filter { fits($0.facts.key) }
+        for node in nodes { remove(node) }
+        return nodes
+    }
+
+    /// Nodes, those included that linger.
+    var count: Int { eachShard { $0.table.count }.reduce(0, +) }
 
     var uses: (hits: Int, misses: Int) {
-        shards.reduce((0, 0)) { sum, shard in shard.withLock { (sum.0 + $0.hits, sum.1 + $0.misses) } }
+        eachShard { ($0.hits, $0.misses) }.reduce((0, 0)) { ($0.0 + $1.0, $0.1 + $1.1) }
     }
 }

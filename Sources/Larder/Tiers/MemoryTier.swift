@@ -16,10 +16,18 @@ public final class MemoryTier: Sendable {
         /// Seconds for which a picture may be used after it was inserted. nil, the default: for ever.
         public var timeToLive: Double?
 
-        public init(byteLimit: Int = 256 << 20, countLimit: Int = 10_000, timeToLive: Double? = nil) {
+        /// Whether memory pressure empties the tier (``MemoryTier/empty()``): read from the cgroup (v2) or from the
+        /// system (PSI), by a thread that sleeps. True by default.
+        public var emptiesUnderPressure: Bool
+
+        public init(
+            byteLimit: Int = 256 << 20, countLimit: Int = 10_000, timeToLive: Double? = nil,
+            emptiesUnderPressure: Bool = true
+        ) {
             self.byteLimit = byteLimit
             self.countLimit = countLimit
             self.timeToLive = timeToLive
+            self.emptiesUnderPressure = emptiesUnderPressure
         }
     }
 
@@ -39,6 +47,8 @@ public final class MemoryTier: Sendable {
     /// Nanoseconds; nil for ever.
     private let lifetime: UInt64?
 
+    private let monitor = Lock<MemoryPressureMonitor?>(nil)
+
     public convenience init(_ configuration: Configuration = .init()) {
         self.init(configuration, time: SystemTime())
     }
@@ -47,21 +57,48 @@ public final class MemoryTier: Sendable {
         ledger = Lock(
             MemoryLedger(byteLimit: max(0, configuration.byteLimit), countLimit: max(0, configuration.countLimit)))
         self.time = time
-        lifetime = configuration.timeToLive.map { UInt64(min(max($0, 0), 1e9) * 1e9) }
+        lifetime = configuration.timeToLive.map { UInt64(($0 > 0 ? min($0, 1e9) : 0) * 1e9) }
+        guard configuration.emptiesUnderPressure else { return }
+        let monitor = MemoryPressureMonitor { [weak self] in self?.empty() }
+        self.monitor.withLock { $0 = monitor }
     }
 
-    deinit { ledger.withLock { $0.close() } }
+    deinit {
+        ledger.withLock { $0.close() }
+        index.destroy()
+    }
 
     /// The picture under `key`, or nil.
-    package func decoded(for key: CacheKey) -> DecodedImage? {
-        guard let (node, bitmap) = index.find(key) else { return nil }
-        guard let bitmap, node.expiry == .max || node.expiry > time.monotonic else {
-            discard(node)
-            return nil
+    package func decoded(for key: borrowing CacheKey) -> DecodedImage? {
+        switch index.find(key, now: now) {
+        case .held(let image): return image
+        case .nothing: return nil
+        case .other(let node): return revive(node)
         }
-        node.touch()
-        if !node.isHeld.load(ordering: .relaxed) { settle(ledger.withLock { $0.admit(node, bitmap) }) }
-        return DecodedImage(bitmap: bitmap, facts: node.facts)
+    }
+
+    /// A picture that was evicted and is still in use comes back without being decoded; one that has expired, or
+    /// that is in use by nobody, goes.
+    private func revive(_ node: MemoryNode) -> DecodedImage? {
+        let key = node.facts.key
+        if node.expiry > now {
+            if let image = node.image {
+                index.count(key, hit: true)
+                node.touch()
+                admit(node, image)
+                return image
+            }
+            if let bitmap = node.bitmap {
+                // Where another has taken its place meanwhile, that one is newer.
+                guard let image = replace(node, by: bitmap, node.facts) else { return decoded(for: key) }
+                index.count(key, hit: true)
+                return image
+            }
+        }
+        index.count(key, hit: false)
+        index.remove(node)
+        _ = ledger.withLock { $0.discard(node) }
+        return nil
     }
 
     /// Keeps `image` under its key, in place of what was there.
@@ -69,11 +106,30 @@ public final class MemoryTier: Sendable {
     /// - Returns: the keys of the pictures that had to go for it, in order.
     @discardableResult
     package func insert(_ image: DecodedImage) -> [CacheKey] {
-        let expiry = lifetime.map { time.monotonic.addingReportingOverflow($0).partialValue } ?? .max
-        let node = MemoryNode(image, expiry: expiry)
-        let replaced = index.replace(with: node)
-        if let replaced { _ = ledger.withLock { $0.discard(replaced) } }
-        return settle(ledger.withLock { $0.admit(node, image.bitmap) })
+        let node = MemoryNode(image, expiry: lifetime.map { saturating(now, plus: $0) } ?? .max)
+        if let replaced = index.put(node) { _ = ledger.withLock { $0.discard(replaced) } }
+        return admit(node, image)
+    }
+
+    /// Notes that the picture under `key` was found to be still good, until `freshness` says otherwise. It does not
+    /// live longer for it where the tier has a time to live.
+    package func refresh(_ key: CacheKey, _ freshness: StoredFreshness?) {
+        guard let node = index.node(key), let bitmap = node.image?.bitmap ?? node.bitmap else { return }
+        _ = replace(node, by: bitmap, .init(key: key, header: node.facts.header, freshness: freshness))
+    }
+
+    /// The same pixels with another record of them; nil where the node is no longer the one under its key.
+    private func replace(
+        _ old: MemoryNode, by bitmap: Bitmap, _ facts: DecodedImage.Facts
+    ) -> DecodedImage? {
+        let image = DecodedImage(bitmap: bitmap, facts: facts)
+        let node = MemoryNode(image, expiry: old.expiry)
+        // It has been of use: the policy need not try it anew.
+        node.touch()
+        guard index.replace(old, with: node) else { return nil }
+        _ = ledger.withLock { $0.discard(old) }
+        admit(node, image)
+        return image
     }
 
     /// Forgets the picture under `key`.
@@ -102,15 +158,27 @@ public final class MemoryTier: Sendable {
         }
     }
 
-    private func discard(_ node: MemoryNode) {
-        _ = index.remove(node)
-        _ = ledger.withLock { $0.discard(node) }
+    /// Nodes in the index, those included whose pictures linger; for tests.
+    var indexed: Int { index.count }
+
+    /// Monotonic nanoseconds; 0 where nothing expires, since reading the clock costs as much as a hit.
+    private var now: UInt64 { lifetime == nil ? 0 : time.monotonic }
+
+    @discardableResult
+    private func admit(_ node: MemoryNode, _ image: DecodedImage) -> [CacheKey] {
+        let now = now
+        return settle(ledger.withLock { $0.admit(node, image, now: now) })
     }
 
     /// Releases the pixels of what was evicted, and takes out of the index what nobody can show any more.
     @discardableResult
     private func settle(_ departures: MemoryLedger.Departures) -> [CacheKey] {
-        for node in departures.dead { _ = index.remove(node) }
+        for (node, _) in departures.dead { index.remove(node) }
         return departures.evicted.map(\.node.facts.key)
     }
+}
+
+private func saturating(_ time: UInt64, plus nanoseconds: UInt64) -> UInt64 {
+    let (sum, overflow) = time.addingReportingOverflow(nanoseconds)
+    return overflow ? .max : sum
 }

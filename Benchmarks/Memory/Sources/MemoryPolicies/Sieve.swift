@@ -5,8 +5,6 @@ struct Sieve: EvictionPolicy {
     private let queue = PolicyQueue()
     private unowned(unsafe) var hand: PolicyNode?
 
-    init(capacity: Int) {}
-
     mutating func admit(_ node: PolicyNode) {
         node.forgetUses()
         queue.push(node)

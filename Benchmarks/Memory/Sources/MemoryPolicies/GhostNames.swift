@@ -1,0 +1,1 @@
+../../../../Sources/Larder/Tiers/GhostNames.swift

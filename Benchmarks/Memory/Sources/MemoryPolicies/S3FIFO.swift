@@ -1,0 +1,1 @@
+../../../../Sources/Larder/Tiers/S3FIFO.swift
