@@ -2,6 +2,7 @@
 #include "CCurlShim.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 CURL *larder_curl_easy_make(const larder_curl_setup *setup, char *error) {
@@ -94,3 +95,21 @@ CURL *larder_curl_multi_next_ended(CURLM *multi, CURLcode *result) {
 }
 
 void larder_curl_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+void *larder_curl_keep_heap(size_t bytes) {
+    // Below the least size for which glibc maps memory of its own; the blocks come one behind the other.
+    const size_t size = 64 << 10;
+    void **last = NULL;
+    for (size_t kept = 0; kept <= bytes; kept += size) {
+        void **block = malloc(size);
+        if (!block) break;
+        *block = last;
+        last = block;
+    }
+    if (!last) return NULL;
+    for (void **block = *last, **next; block; block = next) {
+        next = *block;
+        free(block);
+    }
+    return last;
+}

@@ -54,4 +54,10 @@ CURL *larder_curl_multi_next_ended(CURLM *multi, CURLcode *result);
 /// Names the calling thread for debuggers and profilers: Foundation keeps a thread's name to itself on Linux.
 void larder_curl_name_thread(const char *name);
 
+/// Lets the calling thread's heap keep so many freed bytes until the result is freed (NULL does nothing).
+///
+/// glibc gives a freed block at the end of a heap back to the system, and the next transfer's buffers would fault
+/// their pages in again. Here the end is a block that stays, and what is free before it is kept for reuse.
+void *larder_curl_keep_heap(size_t bytes);
+
 #endif
