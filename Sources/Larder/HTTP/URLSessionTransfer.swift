@@ -117,15 +117,17 @@ package final class URLSessionTransfer: Sendable {
             onCancel: { [weak self] in self?.end(.cancelled(.init("the body was cancelled"))) })
         let answer = TransportResponse(status: response.statusCode, fields: fields, body: body)
         let now = watch.now
-        let waiter = state.withLock { state -> Head? in
-            guard !state.ended, state.task === task, !state.hasHead else { return nil }
+        let (isTaken, waiter) = state.withLock { state -> (Bool, Head?) in
+            guard !state.ended, state.task === task, !state.hasHead else { return (false, nil) }
             (state.hasHead, state.body) = (true, body)
             state.lastByte = now
             state.declared = fields["Content-Encoding"] == nil ? fields["Content-Length"].flatMap { Int64($0) } : nil
             if state.waiter == nil { state.answer = .success(answer) }
             defer { state.waiter = nil }
-            return state.waiter
+            return (true, state.waiter)
         }
+        // The late head of a task that was begun anew: its body, released unfinished, would end the new one.
+        guard isTaken else { return body.finish() }
         waiter?.resume(returning: .success(answer))
     }
 
