@@ -75,7 +75,7 @@ enum CommonOptions {
 /// The program: which commands there are, and how one of them is called.
 enum Program {
     static let commands: [Command] = [
-        .prefetch, .get, .serve, .browse, .inspect, .thumbnail, .version, .completions, .documentation, .worker,
+        .prefetch, .get, .serve, .browse, .inspect, .thumbnail, .version, .completions, .documentation, .demo, .worker,
         .relay,
     ]
 
