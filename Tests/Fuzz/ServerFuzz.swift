@@ -16,7 +16,9 @@ public func fuzzServer(_ data: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         _ = try? Router(signer: Fixed.signer).route(.get, target)
     case 1:
         let length = Int(rest.first ?? 0) * 7
-        if case .part(let offset, let size) = ByteRange.parse(String(decoding: rest.dropFirst(), as: UTF8.self), length: length) {
+        if case .part(let offset, let size) = ByteRange.parse(
+            String(decoding: rest.dropFirst(), as: UTF8.self), length: length)
+        {
             guard offset >= 0, size > 0, offset + size <= length else { fatalError("\(offset) \(size) of \(length)") }
         }
     case 2: _ = try? ThumborPath(text, encoders: [.jpeg, .png])

@@ -54,7 +54,8 @@ package enum SampleImages {
                 for x in 0..<width {
                     let point = SIMD2(
                         (Float(x) + 0.5 - Float(width) / 2) / half, (Float(y) + 0.5 - Float(height) / 2) / half)
-                    let color = (painting(point).clamped(lowerBound: .zero, upperBound: .one) * Float(255)).rounded(.toNearestOrEven)
+                    let color = (painting(point).clamped(lowerBound: .zero, upperBound: .one) * Float(255)).rounded(
+                        .toNearestOrEven)
                     let place = y * stride + 4 * x
                     for channel in 0..<4 { pixels[place + channel] = UInt8(exactly: color[channel]) ?? 0 }
                 }
