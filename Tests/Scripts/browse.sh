@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Drives `larder browse` in tmux and holds its screens against what they must show: browse.sh PATH-TO-LARDER
+# Drives `larder browse` in tmux and holds its screens against what they must show:
+#   browse.sh PATH-TO-LARDER FOLDER-OF-AT-LEAST-12-IMAGES
 set -euo pipefail
 larder=$(realpath "$1")
 work=$(mktemp -d)
 session="larder-browse-$$"
 trap 'tmux kill-session -t "$session" 2>/dev/null || true; kill "$origin" 2>/dev/null || true; rm -rf "$work"' EXIT
 
-mkdir "$work/www"
-"$larder" demo --samples "$work/www" >/dev/null
-(cd "$work/www" && exec python3 -u -m http.server 0 --bind 127.0.0.1 >"$work/log" 2>&1) &
+images=$(realpath "$2")
+(cd "$images" && exec python3 -u -m http.server 0 --bind 127.0.0.1 >"$work/log" 2>&1) &
 origin=$!
 until grep -q 'port [0-9]' "$work/log" 2>/dev/null; do sleep 0.05; done
 port=$(sed -n 's/.*port \([0-9]*\).*/\1/p' "$work/log" | head -1)
-for file in "$work"/www/*; do echo "http://127.0.0.1:$port/$(basename "$file")"; done | head -12 >"$work/urls.txt"
+for file in "$images"/*.*; do echo "http://127.0.0.1:$port/$(basename "$file")"; done | head -12 >"$work/urls.txt"
 echo "http://127.0.0.1:$port/missing.jpg" >>"$work/urls.txt"
 echo "nonsense" >>"$work/urls.txt"
 
