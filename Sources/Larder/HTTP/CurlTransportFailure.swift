@@ -27,6 +27,9 @@
                 CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN:
                 // Nothing that passes by itself.
                 return .unreachable(details(isTransient: false))
+            case CURLE_SSL_CONNECT_ERROR where text.contains(" alert "):
+                // The other side has looked at our TLS and said no; a handshake that merely broke may go well later.
+                return .unreachable(details(isTransient: false))
             default:
                 // Closed, reset, broken framing: PARTIAL_FILE, RECV_ERROR, HTTP2_STREAM …
                 return headIsComplete ? .truncated(details()) : .unreachable(details())
