@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct HostileWebTests {
     @Test(arguments: HostileCase.all.filter { !$0.endsURLSession })
     func overURLSession(_ hostile: HostileCase) async throws {
-        try await check(hostile, over: URLSessionTransport(configuration: .init(transfersAtOnce: 4)))
+        try await check(hostile, over: URLSessionTransport(configuration: .init(transfersAtOnce: 4, stallTimeout: 4)))
     }
 
     /// Documented, not hidden: these end the process of whoever uses URLSession of Swift 6.3. Once this test fails,

@@ -5,7 +5,7 @@ import Testing
 @testable import Larder
 
 @Suite(.timeLimit(.minutes(1))) struct URLSessionTransportTests {
-    let transport = URLSessionTransport(configuration: .init(transfersAtOnce: 4))
+    let transport = URLSessionTransport(configuration: .init(transfersAtOnce: 4, stallTimeout: 4))
 
     @Test func bringsHeadAndBody() async throws {
         let origin = try Origin()
