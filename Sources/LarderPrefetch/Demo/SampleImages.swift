@@ -6,14 +6,15 @@ package enum SampleImages {
     /// Writes `count` files into `directory`, which is created where it is missing.
     ///
     /// Among them are baseline and progressive JPEG, JPEG with an EXIF orientation, and PNG with alpha.
+    /// - Parameter reduction: how many times smaller each side is; for tests.
     /// - Returns: their names, in order.
     @discardableResult
-    package static func write(to directory: String, count: Int) throws -> [String] {
+    package static func write(to directory: String, count: Int, reduction: Int = 1) throws -> [String] {
         let folder = URL(fileURLWithPath: directory, isDirectory: true)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         var names: [String] = []
         for index in 0..<count {
-            let (name, bytes) = try picture(index)
+            let (name, bytes) = try picture(index, reduction: reduction)
             try Data(bytes).write(to: folder.appendingPathComponent(name))
             names.append(name)
         }
@@ -21,18 +22,22 @@ package enum SampleImages {
     }
 
     /// One file: its name and its bytes.
-    package static func picture(_ index: Int) throws(ImageError) -> (name: String, bytes: [UInt8]) {
-        let size = sizes[index % sizes.count]
+    package static func picture(
+        _ index: Int, reduction: Int = 1
+    ) throws(ImageError) -> (name: String, bytes: [UInt8]) {
+        // As many sizes as scenes: moved on by one each round, so that every scene comes in every size.
+        let size = sizes[(index + index / sizes.count) % sizes.count]
+        let (width, height) = (size.width / reduction, size.height / reduction)
         let scene = SampleScene.allCases[index % SampleScene.allCases.count]
         let painting = scene.painting(seed: UInt64(index))
         let number = String(index + 1)
         let name = String(repeating: "0", count: max(0, 3 - number.count)) + number + "-" + scene.rawValue
         if scene.isTranslucent {
-            return (name + ".png", try ImageEncoder.png(paint(size.width, size.height, hasAlpha: true, painting)))
+            return (name + ".png", try ImageEncoder.png(paint(width, height, hasAlpha: true, painting)))
         }
         // As a telephone held upright stores them: lying, with a note that says how to turn them.
         let orientation: Orientation = index % 5 == 2 ? .right : .up
-        let upright = try paint(size.width, size.height, hasAlpha: false, painting)
+        let upright = try paint(width, height, hasAlpha: false, painting)
         let stored = try orientation == .right ? upright.oriented(.left) : upright
         let bytes = try ImageEncoder.jpeg(
             stored, quality: 88, progressive: index % 2 == 1, orientation: orientation)
