@@ -97,7 +97,9 @@ package final class URLSessionTransfer: Sendable {
     }
 
     func received(_ response: URLResponse, of task: URLSessionTask) {
-        guard let response = response as? HTTPURLResponse, !state.withLock(\.hasHead) else { return }
+        guard let response = response as? HTTPURLResponse, state.withLock({ $0.task === task && !$0.hasHead }) else {
+            return
+        }
         // URLSession calls back for every interim response, too. 101 was not asked for and has nothing behind it.
         guard response.statusCode >= 200 || response.statusCode == 101 else { return touch() }
         var fields = HTTPFields(response)
@@ -202,8 +204,10 @@ package final class URLSessionTransfer: Sendable {
             (Double(now &- min(now, state.lastByte)) / 1e9, state.hasHead, state.task != nil && !state.ended)
         }
         let deadlines = request.deadlines
-        if isRunning, silence >= watch.configuration.stallTimeout, isStalled(now: now, sockets().unread(port: port)) {
-            return restart(now: now)
+        if isRunning, silence >= watch.configuration.stallTimeout, isStalled(now: now, sockets().unread(port: port)),
+            restart(now: now)
+        {
+            return
         }
         if hasHead {
             if silence >= deadlines.idle { end(.timedOut(.idle, .init("no byte for \(deadlines.idle) s"))) }
@@ -239,28 +243,25 @@ package final class URLSessionTransfer: Sendable {
     }
 
     /// A new socket can get the number of one just closed, and URLSession never hears that it is readable: begin anew
-    /// on a fresh session, where nothing has reached the consumer yet.
-    private func restart(now: UInt64) {
-        let (task, box, canRestart) = state.withLock { state -> (URLSessionTask?, URLSessionBox?, Bool) in
-            guard !state.ended, let task = state.task else { return (nil, nil, false) }
-            let canRestart =
-                !state.hasHead && state.stalls < watch.configuration.maxStallRetries
-                && ["GET", "HEAD"].contains(request.method)
-            guard canRestart else { return (task, nil, false) }
+    /// on a fresh session, where nothing has reached the consumer yet. False where the deadlines have to judge: an
+    /// answer also lies unread for long where this process gets no CPU.
+    private func restart(now: UInt64) -> Bool {
+        let (task, box) = state.withLock { state -> (URLSessionTask?, URLSessionBox?) in
+            guard !state.ended, !state.hasHead, state.stalls < watch.configuration.maxStallRetries,
+                ["GET", "HEAD"].contains(request.method)
+            else { return (nil, nil) }
             defer { (state.task, state.box) = (nil, nil) }
             state.stalls += 1
             state.suspects = []
             state.suspectSince = nil
             state.lastByte = now
-            return (task, state.box, true)
+            return (state.task, state.box)
         }
-        guard let task else { return }
-        guard canRestart else {
-            return end(.unreachable(.init("URLSession stalled: the answer lay unread", isTransient: true)))
-        }
+        guard let task else { return false }
         watch.countStall()
         sessions.cancel(task) {}
         sessions.start(urlRequest, for: self, insteadOf: box)
+        return true
     }
 }
 

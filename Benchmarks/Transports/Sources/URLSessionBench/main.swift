@@ -75,7 +75,7 @@ let outcome = arguments[1] == "bare" ? Bare(job).run() : await fetchAll(job, HTT
 let time = ContinuousClock.now - begin
 let seconds = Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18
 var usage = rusage()
-getrusage(RUSAGE_SELF, &usage)
+getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
 let processor =
     Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
     / 1e6
