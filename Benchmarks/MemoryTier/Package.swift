@@ -6,7 +6,7 @@ import PackageDescription
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 
 let package = Package(
-    name: "memory-benchmarks",
+    name: "memory-tier-benchmarks",
     dependencies: [.package(name: "larder", path: "../..")],
     targets: [
         .target(name: "Measuring", swiftSettings: strict),
