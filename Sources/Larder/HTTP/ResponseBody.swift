@@ -11,6 +11,12 @@ public final class ResponseBody: Sendable {
         var waiter: CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?
         var isFull = false
         var isCancelled = false
+        var hasBegun = false
+
+        mutating func takeBuffer() -> [UInt8] {
+            defer { buffer = [] }
+            return buffer
+        }
     }
 
     private let state = Lock(State())
@@ -39,14 +45,24 @@ public final class ResponseBody: Sendable {
 
     /// Adds bytes. False where more wait than should: a transport that can pause should pause until `onDrain`.
     @discardableResult
-    public func push(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    public func push(_ bytes: UnsafeRawBufferPointer) -> Bool { push(bytes, gathering: 0) }
+
+    /// Adds bytes without waking the consumer for fewer than `least`, the first of all apart: waking it costs more
+    /// than the work on a small piece. Who gathers calls ``deliver()`` now and then, so that nothing is left lying.
+    @discardableResult
+    package func push(_ bytes: UnsafeRawBufferPointer, gathering least: Int) -> Bool {
         let (waiter, ready, accepts) = state.withLock {
             state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, [UInt8], Bool) in
             guard state.end == nil, !state.isCancelled, !bytes.isEmpty else { return (nil, [], true) }
-            if let waiter = state.waiter {
+            let waits = state.hasBegun && state.buffer.count + bytes.count < least
+            state.hasBegun = true
+            if let waiter = state.waiter, !waits {
                 state.waiter = nil
-                return (waiter, Array(bytes), true)
+                if state.buffer.isEmpty { return (waiter, Array(bytes), true) }
+                state.buffer.append(contentsOf: bytes)
+                return (waiter, state.takeBuffer(), true)
             }
+            if waits, state.buffer.isEmpty { state.buffer.reserveCapacity(least) }
             state.buffer.append(contentsOf: bytes)
             state.isFull = state.buffer.count > highWater
             return (nil, [], !state.isFull)
@@ -58,30 +74,45 @@ public final class ResponseBody: Sendable {
     /// Adds bytes that are handed over: not copied, unless others wait before them.
     @discardableResult
     package func push(_ bytes: [UInt8]) -> Bool {
-        let (waiter, accepts) = state.withLock {
-            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, Bool) in
-            guard state.end == nil, !state.isCancelled, !bytes.isEmpty else { return (nil, true) }
+        let (waiter, ready, accepts) = state.withLock {
+            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, [UInt8], Bool) in
+            guard state.end == nil, !state.isCancelled, !bytes.isEmpty else { return (nil, [], true) }
+            if state.buffer.isEmpty { state.buffer = bytes } else { state.buffer.append(contentsOf: bytes) }
             if let waiter = state.waiter {
                 state.waiter = nil
-                return (waiter, true)
+                return (waiter, state.takeBuffer(), true)
             }
-            if state.buffer.isEmpty { state.buffer = bytes } else { state.buffer.append(contentsOf: bytes) }
             state.isFull = state.buffer.count > highWater
-            return (nil, !state.isFull)
+            return (nil, [], !state.isFull)
+        }
+        waiter?.resume(returning: .success(ready))
+        return accepts
+    }
+
+    /// Wakes the consumer for what was gathered.
+    package func deliver() {
+        let (waiter, bytes) = state.withLock {
+            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, [UInt8]) in
+            guard !state.buffer.isEmpty, let waiter = state.waiter else { return (nil, []) }
+            state.waiter = nil
+            return (waiter, state.takeBuffer())
         }
         waiter?.resume(returning: .success(bytes))
-        return accepts
     }
 
     /// Ends the body: whole where `error` is nil. Later calls are ignored.
     public func finish(_ error: ImageError? = nil) {
-        let waiter = state.withLock { state -> CheckedContinuation<Result<[UInt8]?, ImageError>, Never>? in
-            guard state.end == nil else { return nil }
+        let (waiter, bytes) = state.withLock {
+            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, [UInt8]) in
+            guard state.end == nil else { return (nil, []) }
             state.end = error.map { .failure($0) } ?? .success(())
-            defer { state.waiter = nil }
-            return state.waiter
+            guard let waiter = state.waiter else { return (nil, []) }
+            state.waiter = nil
+            return (waiter, state.takeBuffer())
         }
-        waiter?.resume(returning: error.map { .failure($0) } ?? .success(nil))
+        // What was gathered comes before the end, which the next call gives.
+        let end = error.map { Result<[UInt8]?, ImageError>.failure($0) } ?? .success(nil)
+        waiter?.resume(returning: bytes.isEmpty ? end : .success(bytes))
     }
 
     /// The bytes that have arrived since the last call (at least one), or nil at the end.
@@ -112,6 +143,9 @@ public final class ResponseBody: Sendable {
         }
         return try result.get()
     }
+
+    /// Whether the consumer waits for bytes.
+    package var isAwaited: Bool { state.withLock { $0.waiter != nil } }
 
     /// Whether no byte will be added any more.
     package var isFinished: Bool { state.withLock { $0.end != nil || $0.isCancelled } }

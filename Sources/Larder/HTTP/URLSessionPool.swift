@@ -68,12 +68,8 @@ package final class URLSessionBox: Sendable {
         configuration.httpMaximumConnectionsPerHost = 64
         // URLSession truncates timeouts to whole seconds and traps on infinity; the deadlines are our own.
         configuration.timeoutIntervalForRequest = 86_400
-        let queue = OperationQueue()
-        queue.name = "larder.urlsession.delegate"
-        // Chunks arrive here in order and are pushed from here: a task for each would lose the order.
-        queue.maxConcurrentOperationCount = 1
         delegate = URLSessionRouter()
-        session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
+        session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: InlineQueue())
     }
 
     /// Only on the control queue.
@@ -86,6 +82,21 @@ package final class URLSessionBox: Sendable {
 
     /// Lets the running tasks end and then frees the session, which otherwise keeps its delegate for ever.
     func retire() { session.finishTasksAndInvalidate() }
+}
+
+/// Calls the delegate where URLSession is, on its own serial queue and so in order, in place of an operation and the
+/// waking of a thread for every 16 KiB.
+///
+/// The delegate may therefore take leaf locks and wake tasks, but call nothing that waits for URLSession's queue
+/// (creating, resuming, suspending a task): that would wait for itself.
+private final class InlineQueue: OperationQueue, @unchecked Sendable {
+    // Sendable: without any state beside that of its superclass, which is.
+    override init() {
+        super.init()
+        maxConcurrentOperationCount = 1
+    }
+
+    override func addOperation(_ block: @escaping @Sendable () -> Void) { block() }
 }
 
 /// The delegate of a session: hands each callback on to the transfer it is for.

@@ -27,6 +27,9 @@ package final class URLSessionTransfer: Sendable {
         var ended = false
     }
 
+    /// URLSession brings 16 KiB at a time; the consumer is woken for this many, or for all that is left.
+    private static let piece: Int64 = 256 << 10
+
     private let state = Lock(State())
     let request: TransportRequest
     private let sessions: URLSessionPool
@@ -67,12 +70,13 @@ package final class URLSessionTransfer: Sendable {
     private var urlRequest: URLRequest {
         var urlRequest = URLRequest(url: request.url)
         urlRequest.httpMethod = request.method
-        // One field of each name is all that URLRequest can hold.
-        for field in request.fields.fields {
-            urlRequest.setValue(request.fields[field.name], forHTTPHeaderField: field.name)
-        }
         // A gzip body is decoded on the way while the length stays that of the compressed one.
-        urlRequest.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+        var fields = ["Accept-Encoding": "identity"]
+        // One field of each name is all that URLRequest can hold.
+        for field in request.fields.fields where !fields.keys.contains(where: { $0.equalsIgnoringCase(field.name) }) {
+            fields[field.name] = request.fields[field.name]
+        }
+        urlRequest.allHTTPHeaderFields = fields
         if !request.body.isEmpty { urlRequest.httpBody = Data(request.body) }
         return urlRequest
     }
@@ -135,13 +139,15 @@ package final class URLSessionTransfer: Sendable {
 
     func received(_ data: Data, of task: URLSessionTask) {
         let now = watch.now
-        let body = state.withLock { state -> ResponseBody? in
-            guard !state.ended, state.task === task else { return nil }
+        let (body, left) = state.withLock { state -> (ResponseBody?, Int64) in
+            guard !state.ended, state.task === task else { return (nil, 0) }
+            let before = state.received
             state.lastByte = now
             state.received += Int64(data.count)
-            return state.body
+            return (state.body, state.declared.map { $0 - before } ?? Self.piece)
         }
-        guard let body, !data.withUnsafeBytes({ body.push($0) }) else { return }
+        let least = Int(max(0, min(Self.piece, left)))
+        guard let body, !data.withUnsafeBytes({ body.push($0, gathering: least) }) else { return }
         let pressed = state.withLock { state in
             state.pressed += data.count
             return state.pressed
@@ -200,6 +206,7 @@ package final class URLSessionTransfer: Sendable {
 
     /// Looks at the clock: called by the watch a few times a second.
     func check(now: UInt64, sockets: () -> ProcessSockets) {
+        state.withLock(\.body)?.deliver()
         let (silence, hasHead, isRunning) = state.withLock { state in
             (Double(now &- min(now, state.lastByte)) / 1e9, state.hasHead, state.task != nil && !state.ended)
         }

@@ -85,6 +85,17 @@ package final class EntryWriter: @unchecked Sendable {
             digest.update(piece)
             checksum.update(piece)
             guard memory == nil else { return try hold(piece) }
+            if pending.isEmpty, piece.count >= Self.pendingLimit {
+                // Large enough to go out as it is.
+                do throws(SystemError) {
+                    try volume.fileSystem.write(descriptor, piece, at: written)
+                    written += Int64(piece.count)
+                    return
+                } catch {
+                    pending.append(contentsOf: piece)
+                    return try fallBack(error)
+                }
+            }
             pending.append(contentsOf: piece)
             guard pending.count >= Self.pendingLimit else { return }
             do throws(SystemError) { try flush() } catch { try fallBack(error) }
