@@ -6,6 +6,8 @@ import LarderWorkers
 /// What runs the rows of `prefetch`, made from its options, and what is to be done at its end.
 struct RowWork: Sendable {
     let runner: any RowRunner
+    /// What the job may have under way.
+    let job: PrefetchJob.Configuration
     private let loader: ImageLoader
     private let workers: WorkerRunner?
     private let syncs: Bool
@@ -15,6 +17,7 @@ struct RowWork: Sendable {
     ) throws {
         syncs = try !arguments.flag("no-sync")
         loader = try Self.loader(arguments, loading, console, parallel: job.most, perHost: job.perHost)
+        var job = job
         let local = try LoaderRunner(loader, configuration: Self.configuration(arguments, loading))
         let count = try Self.workers(arguments, loading, job)
         if count > 0 {
@@ -24,7 +27,13 @@ struct RowWork: Sendable {
         } else {
             workers = nil
             runner = local
+            // Here the loader keeps the limits, on transfers alone: a row that is stored or decoded takes no place.
+            let beyond = min(job.parallel, 2 * ProcessInfo.processInfo.activeProcessorCount)
+            job.parallel += beyond
+            job.most += beyond
+            job.perHost += beyond
         }
+        self.job = job
     }
 
     /// The runner of a worker process that was set up with these arguments.

@@ -41,7 +41,7 @@ struct PrefetchCommand: Sendable {
         .flag("crop", "fill the box of --size and cut the rest"),
         .value("format", "NAME", "of thumbnails", default: "jpeg, png with alpha", choices: ["jpeg", "png"]),
         .value("quality", "N", "of JPEG thumbnails", default: "85"),
-        .value("parallel-max", short: "j", "N", "images under way at once", default: "16", common: true),
+        .value("parallel-max", short: "j", "N", "transfers at once", default: "16", common: true),
         .value("per-host", "N", "images under way at once to one host", default: "6"),
         .value(
             "workers", "N", "worker processes; 0 works in this one",
@@ -97,13 +97,12 @@ struct PrefetchCommand: Sendable {
     }
 
     func run() async throws -> ExitStatus {
-        let configuration = try jobConfiguration()
         let source = try makeSource()
         let mode = ProgressDisplay.mode(try arguments.string("progress") ?? "auto", quiet: isQuiet, console)
-        let work = try RowWork(arguments, loading, configuration, console)
+        let work = try RowWork(arguments, loading, try jobConfiguration(), console)
         if try arguments.flag("dry-run") { return try await survey(source, work.runner) }
         let report = try makeReport()
-        let job = PrefetchJob(source, runner: work.runner, report: report, configuration: configuration)
+        let job = PrefetchJob(source, runner: work.runner, report: report, configuration: work.job)
         let display = ProgressDisplay(mode, console)
         let signals = SignalWatch { job.stop() }
         let showing = Task { await display.run(job) }
