@@ -108,9 +108,16 @@ import Testing
 
     @Test func randomTextIsRefusedOrStaysAsItIsNormalised() {
         let alphabet = Array("htps:/.@%#?[]a0Zé+-_ \\xn")
-        for _ in 0..<3000 {
-            let text = "http://" + String((0..<Int.random(in: 0...24)).map { _ in alphabet.randomElement()! })
+        let hosts = [
+            "", "e.com", "e.com:80", "e.com:8080", "127.0.0.1:1", "10.0.0.1", "1.2.3", "01.2.3.4", "1.2.3.256",
+        ]
+        for index in 0..<5000 {
+            let rest = String((0..<Int.random(in: 0...24)).map { _ in alphabet.randomElement()! })
+            let text = "http://" + hosts[index % hosts.count] + (index % 2 == 0 ? "/" : "") + rest
             guard let url = try? NormalizedURL(text) else { continue }
+            // White space in front takes the long way, which must agree with the short one.
+            let long = try? NormalizedURL(" " + text)
+            #expect(long == url && long?.host == url.host && long?.port == url.port, "\(text)")
             #expect((try? NormalizedURL(url.string))?.string == url.string, "\(text)")
             #expect((try? url.url()) != nil, "\(text)")
         }

@@ -22,7 +22,7 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
         var waiters: [ObjectIdentifier: Ticket] = [:]
         var result: Result<Value, ImageError>?
 
-        var greatestPriority: ImagePriority { waiters.values.map(\.priority).max() ?? .veryLow }
+        var greatestPriority: ImagePriority { waiters.values.lazy.map { $0.priority }.max() ?? .veryLow }
     }
 
     /// A place among those who wait for a key.

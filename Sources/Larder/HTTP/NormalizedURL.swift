@@ -25,7 +25,7 @@ package struct NormalizedURL: Sendable, Hashable, CustomStringConvertible {
         if let plain = text.withUTF8(Self.plain) {
             string = text
             (isSecure, hostStart, hostEnd) = (plain.hostStart == 8, plain.hostStart, plain.hostEnd)
-            port = isSecure ? 443 : 80
+            port = plain.port
             return
         }
         var parser = URLNormalizer(Array(text.utf8))
@@ -71,8 +71,9 @@ package struct NormalizedURL: Sendable, Hashable, CustomStringConvertible {
     package static func == (left: NormalizedURL, right: NormalizedURL) -> Bool { left.string == right.string }
     package func hash(into hasher: inout Hasher) { hasher.combine(string) }
 
-    /// Where the host begins and ends, for a URL that is in normal form as it stands; nil means: look closer.
-    private static func plain(_ bytes: UnsafeBufferPointer<UInt8>) -> (hostStart: Int, hostEnd: Int)? {
+    /// Where the host begins and ends, and the port, for a URL that is in normal form as it stands; nil means: look
+    /// closer.
+    private static func plain(_ bytes: UnsafeBufferPointer<UInt8>) -> (hostStart: Int, hostEnd: Int, port: Int)? {
         guard bytes.count <= URLNormalizer.maxLength else { return nil }
         let hostStart: Int
         if bytes.starts(with: "https://".utf8) {
@@ -83,32 +84,72 @@ package struct NormalizedURL: Sendable, Hashable, CustomStringConvertible {
             return nil
         }
         var at = hostStart
-        var label = hostStart
-        while at < bytes.count, URLNormalizer.isPlainHost(bytes[at]) {
-            if bytes[at] == UInt8(ascii: ".") {
-                if at == label { return nil }
-                label = at + 1
+        while at < bytes.count, URLNormalizer.isPlainHost(bytes[at]) { at += 1 }
+        let hostEnd = at
+        let host = UnsafeBufferPointer(rebasing: bytes[hostStart..<hostEnd])
+        guard isPlainName(host) || isPlainAddress(host) else { return nil }
+        var port = hostStart == 8 ? 443 : 80
+        if at < bytes.count, bytes[at] == UInt8(ascii: ":") {
+            let standard = port
+            at += 1
+            guard let number = plainNumber(bytes, &at, limit: 65_535), number > 0, number != standard else {
+                return nil
             }
+            port = number
+        }
+        guard isPlainTarget(UnsafeBufferPointer(rebasing: bytes[at...])) else { return nil }
+        return (hostStart, hostEnd, port)
+    }
+
+    /// Whether labels are separated by single dots and the last stands between letters, so that it is no number.
+    /// Longer hosts are measured label by label, elsewhere.
+    private static func isPlainName(_ host: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let last = host.last, URLNormalizer.isLetter(last), host.count <= 63 else { return false }
+        var label = 0
+        for at in host.indices where host[at] == UInt8(ascii: ".") {
+            if at == label { return false }
+            label = at + 1
+        }
+        return URLNormalizer.isLetter(host[label])
+    }
+
+    /// Whether it is an IPv4 address as it is always written: four decimal numbers without leading zeros.
+    private static func isPlainAddress(_ host: UnsafeBufferPointer<UInt8>) -> Bool {
+        var at = 0
+        for part in 0..<4 {
+            if part > 0 {
+                guard at < host.count, host[at] == UInt8(ascii: ".") else { return false }
+                at += 1
+            }
+            guard plainNumber(host, &at, limit: 255) != nil else { return false }
+        }
+        return at == host.count
+    }
+
+    /// A decimal number without leading zeros, up to `limit`.
+    private static func plainNumber(_ bytes: UnsafeBufferPointer<UInt8>, _ at: inout Int, limit: Int) -> Int? {
+        let start = at
+        var number = 0
+        while at < bytes.count, bytes[at] >= 48, bytes[at] <= 57 {
+            number = number * 10 + Int(bytes[at] - 48)
+            guard number <= limit else { return nil }
             at += 1
         }
-        let hostEnd = at
-        // A last label between letters is no number; longer hosts are measured label by label.
-        guard at < bytes.count, bytes[at] == UInt8(ascii: "/"), hostEnd > label, hostEnd - hostStart <= 63,
-            URLNormalizer.isLetter(bytes[label]), URLNormalizer.isLetter(bytes[hostEnd - 1])
-        else { return nil }
+        return at > start && (bytes[start] != 48 || at == start + 1) ? number : nil
+    }
+
+    private static func isPlainTarget(_ target: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard target.first == UInt8(ascii: "/") else { return false }
         var inQuery = false
         var previous = UInt8(ascii: "/")
-        while at < bytes.count {
-            let byte = bytes[at]
-            guard URLNormalizer.isPlain(byte) else { return nil }
+        for at in target.indices {
+            let byte = target[at]
+            guard URLNormalizer.isPlain(byte) else { return false }
             if byte == UInt8(ascii: "?") { inQuery = true }
-            if byte == UInt8(ascii: "."), previous == UInt8(ascii: "/"), !inQuery { return nil }
-            if byte == UInt8(ascii: "%") {
-                guard URLNormalizer.isEscape(bytes, at) else { return nil }
-            }
+            if byte == UInt8(ascii: "."), previous == UInt8(ascii: "/"), !inQuery { return false }
+            if byte == UInt8(ascii: "%"), !URLNormalizer.isEscape(target, at) { return false }
             previous = byte
-            at += 1
         }
-        return (hostStart, hostEnd)
+        return true
     }
 }
