@@ -99,12 +99,15 @@ import Testing
     func keepsCredentialsOnlyWithinAnOrigin(from: String, to: String, keeps: Bool) throws {
         let fields: HTTPFields = [
             "AUTHORIZATION": "x", "cookie": "y", "Proxy-Authorization": "z", "X-Other": "o", "If-None-Match": "\"e\"",
+            "x-api-key": "k", "X-Auth-Token": "t",
         ]
         let next = try RedirectPolicy().next(
             after: request(from, fields: fields), status: 302, fields: ["Location": to])
         #expect((next?.fields["Authorization"] != nil) == keeps)
         #expect((next?.fields["Cookie"] != nil) == keeps)
         #expect((next?.fields["Proxy-Authorization"] != nil) == keeps)
+        #expect((next?.fields["X-Api-Key"] != nil) == keeps)
+        #expect((next?.fields["X-Auth-Token"] != nil) == keeps)
         #expect(next?.fields["X-Other"] == "o")
         #expect(next?.fields["If-None-Match"] == "\"e\"")
     }

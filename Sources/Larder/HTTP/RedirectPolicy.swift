@@ -17,7 +17,6 @@ public struct RedirectPolicy: Sendable, Hashable {
     }
 
     private static let statuses: Set<Int> = [301, 302, 303, 307, 308]
-    private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
 
     /// The next request, or nil where the response is final: no redirect, or one without a `Location`.
     ///
@@ -51,7 +50,7 @@ public struct RedirectPolicy: Sendable, Hashable {
             next.fields["Content-Type"] = nil
         }
         if !target.hasSameOrigin(as: request.url) {
-            next.fields.fields.removeAll { Self.credentials.contains($0.name.lowercased()) }
+            next.fields.fields.removeAll { Credentials.isCredential($0.name) }
         }
         return next
     }

@@ -49,18 +49,8 @@ package struct FetchRequest: Sendable {
     var takesAnything: Bool { if case .any = content { true } else { false } }
 }
 
-/// Which request fields are credentials, and what stands for them in a key.
-package enum Credentials {
-    private static let names: Set<String> = ["authorization", "cookie", "proxy-authorization"]
-    /// Words in the names of fields by which APIs pass secrets, such as `X-Api-Key` and `X-Auth-Token`.
-    private static let words = ["auth", "token", "key", "secret", "session", "credential", "signature", "password"]
-
-    package static func isCredential(_ name: String) -> Bool {
-        let name = name.lowercased()
-        return names.contains(name) || words.contains { name.contains($0) }
-    }
-
-    /// SHA-256 over the credentials, 64 hex digits; nil where there are none.
+extension Credentials {
+    /// What stands for them in a key: SHA-256 over the credentials, 64 hex digits; nil where there are none.
     package static func partition(_ fields: HTTPFields) -> String? {
         let secrets = fields.fields.filter { isCredential($0.name) }
         if secrets.isEmpty { return nil }
