@@ -6,6 +6,8 @@ extension AddressPolicy {
     /// IPv6 without its brackets, and every spelling of IPv4 that `inet_aton` and browsers read: `127.1`,
     /// `0x7f000001`, `2130706433`.
     package static func literal(_ host: some StringProtocol) -> [UInt8]? {
+        // Most hosts are names: an address begins with a digit or has a colon.
+        guard let first = host.utf8.first, (0x30...0x39).contains(first) || host.utf8.contains(0x3A) else { return nil }
         var text = String(host)
         if text.hasPrefix("["), text.hasSuffix("]") { text = String(text.dropFirst().dropLast()) }
         if let zone = text.firstIndex(of: "%") { text = String(text[..<zone]) }

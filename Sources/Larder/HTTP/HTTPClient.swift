@@ -28,8 +28,9 @@ public struct HTTPClient: Sendable {
 
     /// Sends the request, follows redirects, and returns when the head of the final response has arrived.
     ///
-    /// User info in the URL is neither sent nor logged, the fragment is not sent. `Authorization`, `Cookie` and
-    /// `Proxy-Authorization` are dropped for good at the first redirect to another origin.
+    /// User info in the URL is neither sent nor logged, the fragment is not sent. `Authorization`, `Cookie`,
+    /// `Proxy-Authorization` and fields whose names speak of secrets, such as `X-Api-Key`, are dropped for good at the
+    /// first redirect to another origin.
     ///
     /// - Parameters:
     ///   - request: ``Deadlines/total`` counts over all hops and the body.
@@ -41,14 +42,25 @@ public struct HTTPClient: Sendable {
         try await open(request, deadline: nil)
     }
 
-    package func open(_ request: TransportRequest, deadline: UInt64?) async throws(ImageError) -> HTTPResponse {
-        let deadline = deadline ?? time.deadline(in: request.deadlines.total)
+    /// - Parameter onRedirect: called with each URL that a redirect leads to, before it is asked; what it throws ends
+    ///   the request.
+    package func open(
+        _ request: TransportRequest, deadline: UInt64?,
+        onRedirect: ((URL) async throws(ImageError) -> Void)? = nil
+    ) async throws(ImageError) -> HTTPResponse {
+        var deadline = deadline ?? time.deadline(in: request.deadlines.total)
         var request = request
         request.url = try request.url.requestTarget
         var hop = 0
         while true {
             do throws(ImageError) {
                 try check(request)
+                if hop > 0, let onRedirect {
+                    let begin = time.monotonic
+                    try await onRedirect(request.url)
+                    // Waiting for limits of our own is not the server's fault.
+                    deadline = deadline.addingReportingOverflow(time.monotonic - begin).partialValue
+                }
                 let response = try await send(request, before: deadline)
                 try check(response, request)
                 guard let next = try redirect(after: response, to: request, hop: hop) else {
@@ -86,13 +98,14 @@ public struct HTTPClient: Sendable {
             throw .refused(.host, .init("the host \(host) is not allowed"))
         }
         // The transport judges names; what is written as an address is judged here, whatever the transport does.
-        if let address = AddressPolicy.literal(host), !request.addresses.permits(address) {
+        if request.addresses != .any, let address = AddressPolicy.literal(host), !request.addresses.permits(address) {
             throw .refused(.address, .init("\(host) is not a public address"))
         }
     }
 
     private func check(_ response: TransportResponse, _ request: TransportRequest) throws(ImageError) {
-        guard let text = response.remoteAddress, let address = AddressPolicy.literal(text),
+        guard request.addresses != .any, let text = response.remoteAddress,
+            let address = AddressPolicy.literal(text),
             !request.addresses.permits(address)
         else { return }
         response.body.cancel()

@@ -11,10 +11,12 @@ extension CachingFetcher {
         case again
     }
 
-    func exchange(_ plan: inout FetchPlan, attempt: Int, deadline: UInt64) async throws(ImageError) -> Answer {
+    func exchange(
+        _ plan: inout FetchPlan, _ turn: Turn, attempt: Int, deadline: UInt64
+    ) async throws(ImageError) -> Answer {
         let partial = try await takeBeginning(&plan)
         do throws(ImageError) {
-            return try await exchange(&plan, partial, attempt: attempt, deadline: deadline)
+            return try await exchange(&plan, turn, partial, attempt: attempt, deadline: deadline)
         } catch {
             // A beginning that was not used up is still good for the next attempt.
             if let partial, partial.isWhole {
@@ -26,7 +28,7 @@ extension CachingFetcher {
     }
 
     private func exchange(
-        _ plan: inout FetchPlan, _ partial: Beginning?, attempt: Int, deadline: UInt64
+        _ plan: inout FetchPlan, _ turn: Turn, _ partial: Beginning?, attempt: Int, deadline: UInt64
     ) async throws(ImageError) -> Answer {
         var fields = plan.fields
         var conditions = Validators(HTTPFields(), now: time.now)
@@ -45,7 +47,8 @@ extension CachingFetcher {
             TransportRequest(
                 url: try plan.request.url.url(), method: plan.method, fields: fields, deadlines: plan.request.deadlines,
                 addresses: configuration.addresses),
-            deadline: deadline)
+            deadline: deadline
+        ) { (url) throws(ImageError) in try await self.follow(url, turn) }
         let exchanged = Exchanged(
             sent: fields, response: response, requestTime: requestTime, responseTime: time.now)
 

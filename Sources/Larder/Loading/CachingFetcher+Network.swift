@@ -14,9 +14,7 @@ extension CachingFetcher {
     }
 
     func ask(_ plan: FetchPlan) async throws(ImageError) -> FetchResult {
-        if let robots {
-            try await robots.check(plan.request.url) { [self] url throws(ImageError) in try await robotsFile(url) }
-        }
+        try await checkRobots(plan.request.url)
         var plan = plan
         var attempts = 0
         var failures = 0
@@ -58,22 +56,17 @@ extension CachingFetcher {
     ) async throws(ImageError) -> FetchResult {
         while true {
             let answer: Answer
+            let turn = Turn(origin, limiter: limiter, breaker: breaker, priority: plan.priority)
             do throws(ImageError) {
-                try await limiter.acquire(origin, priority: plan.priority)
-            } catch {
-                breaker.gaveUp(origin)
-                throw error
-            }
-            do throws(ImageError) {
-                defer { limiter.release(origin) }
+                try await turn.begin()
                 let end = deadline ?? time.deadline(in: plan.request.deadlines.total)
                 deadline = end
-                answer = try await exchange(&plan, attempt: attempts, deadline: end)
+                answer = try await exchange(&plan, turn, attempt: attempts, deadline: end)
             } catch {
-                breaker.failed(origin, error)
+                turn.end(error)
                 throw error
             }
-            breaker.succeeded(origin)
+            turn.end(nil)
             switch answer {
             case .again:
                 attempts += 1
@@ -136,6 +129,18 @@ extension CachingFetcher {
     }
 
     // MARK: robots.txt
+
+    private func checkRobots(_ url: NormalizedURL) async throws(ImageError) {
+        guard let robots else { return }
+        try await robots.check(url) { [self] url throws(ImageError) in try await robotsFile(url) }
+    }
+
+    /// What holds for the URL that was asked for holds for every one that a redirect leads to.
+    func follow(_ url: URL, _ turn: Turn) async throws(ImageError) {
+        let url = try NormalizedURL(url)
+        try await checkRobots(url)
+        try await turn.move(to: url.origin)
+    }
 
     private func robotsFile(_ url: NormalizedURL) async throws(ImageError) -> (status: Int, body: [UInt8]) {
         let request = TransportRequest(
