@@ -61,7 +61,13 @@ extension CachingFetcher {
                 plan.stored = nil
                 return .again
             }
-            return .notModified(stored, merged(plan, stored, exchanged))
+            let metadata = merged(plan, stored, exchanged)
+            guard metadata.isPrivate == stored.metadata.isPrivate else {
+                // It belongs under another key from now on.
+                plan.stored = nil
+                return .again
+            }
+            return .notModified(stored, metadata)
         case 206 where partial != nil:
             if let partial, let total = partial.continues(response.fields) {
                 return try await read(&plan, exchanged, partial: partial, total: total)
@@ -124,7 +130,7 @@ extension CachingFetcher {
         let fields = Storability.merge(
             stored.metadata.fields, notModified: plan.storedFields(exchanged.response.fields))
         var metadata = plan.metadata(
-            status: stored.metadata.status, fields: fields, finalURL: stored.metadata.finalURL,
+            key: stored.entry.key, status: stored.metadata.status, fields: fields, finalURL: stored.metadata.finalURL,
             requestTime: exchanged.requestTime, responseTime: exchanged.responseTime, header: stored.metadata.header,
             options: configuration.freshness)
         metadata.isPrivate = metadata.isPrivate || stored.metadata.isPrivate
@@ -159,8 +165,9 @@ extension CachingFetcher {
             && Storability.mayStore(
                 method: plan.method, request: partial == nil ? exchanged.sent : plan.fields, status: status,
                 response: fields)
+        let key = partial?.metadata.key ?? plan.storageKey(fields)
         var body = FetchBody(
-            disk: stores ? disk : nil, key: plan.key, executor: executor, batchBytes: configuration.batchBytes,
+            disk: stores ? disk : nil, key: key, executor: executor, batchBytes: configuration.batchBytes,
             writer: partial?.take())
         var check: BodyCheck
         do throws(ImageError) {
@@ -172,7 +179,7 @@ extension CachingFetcher {
         }
         func metadata() -> EntryMetadata {
             plan.metadata(
-                status: status, fields: fields, finalURL: finalURL, requestTime: exchanged.requestTime,
+                key: key, status: status, fields: fields, finalURL: finalURL, requestTime: exchanged.requestTime,
                 responseTime: exchanged.responseTime, header: check.header, options: configuration.freshness)
         }
         do throws(ImageError) {

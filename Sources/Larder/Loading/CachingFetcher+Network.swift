@@ -81,6 +81,9 @@ extension CachingFetcher {
                 if plan.request.takesAnything { result.received = fields }
                 forgetFailure(plan)
                 if case .entry(let entry) = result.payload, entry.isStored {
+                    if let old = plan.stored?.entry.key, old != entry.key {
+                        executor.detach { [disk] in disk?.remove(only: old) }
+                    }
                     configuration.observer?(.stored(bytes: entry.payloadLength), plan.key)
                 }
                 return result

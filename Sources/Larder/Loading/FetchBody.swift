@@ -60,7 +60,10 @@ struct FetchBody {
                     writer.abandon()
                     throw Self.mismatch(writer.sha256, sha256)
                 }
-                return .entry(try writer.commit(metadata))
+                let entry = try writer.commit(metadata)
+                // Found first, it would hide the private answer that has taken its place.
+                if entry.isStored, entry.key.asked != entry.key { disk.remove(only: entry.key.asked) }
+                return .entry(entry)
             } catch {
                 // The load goes on without the disk, as long as all of it is in memory.
                 guard case .cacheUnavailable = error, let whole else { throw error }

@@ -28,8 +28,15 @@ struct FetchPlan: Sendable {
             fields.fields.filter { Self.imageFields.contains($0.name.lowercased()) && $0.value.utf8.count <= 1024 })
     }
 
+    /// Where the answer is kept: what is private without credentials has a key of its own.
+    func storageKey(_ fields: HTTPFields) -> CacheKey {
+        guard CacheControl(fields).isPrivate else { return key }
+        return key.ofPrivateAnswer ?? key
+    }
+
     func metadata(
-        status: Int, fields: HTTPFields, finalURL: String, requestTime: Timestamp, responseTime: Timestamp,
+        key: CacheKey, status: Int, fields: HTTPFields, finalURL: String, requestTime: Timestamp,
+        responseTime: Timestamp,
         header: ImageHeader?, options: FreshnessOptions
     ) -> EntryMetadata {
         let freshness = Freshness(

@@ -166,7 +166,7 @@ extension ImageLoader {
     ) -> LoadedImage {
         let image = LoadedImage(
             DecodedImage(
-                bitmap: bitmap, key: variantKey(for: request, original), header: header, freshness: freshness),
+                bitmap: bitmap, key: variantKey(for: request, original.asked), header: header, freshness: freshness),
             source: source, isStale: isStale)
         memory.insert(image)
         return image

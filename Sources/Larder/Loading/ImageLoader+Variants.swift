@@ -64,7 +64,8 @@ extension ImageLoader {
                 let entry = try store(thumbnail, key, of: original)
                 let image = LoadedImage(
                     DecodedImage(
-                        bitmap: thumbnail.bitmap, key: key, header: original.header, freshness: original.freshness),
+                        bitmap: thumbnail.bitmap, key: key.asked, header: original.header, freshness: original.freshness
+                    ),
                     source: original.source)
                 let variant = entry.flatMap(StoredVariant.init) ?? StoredVariant(thumbnail)
                 made.append(MadeThumbnail(size: thumbnail.size, variant: variant, image: image))

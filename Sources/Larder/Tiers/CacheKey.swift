@@ -56,6 +56,20 @@ public struct CacheKey: Sendable, Hashable {
         CacheKey(url: url, variant: identifier, partition: partition)
     }
 
+    /// SHA-256 of no credentials at all.
+    private static let noCredentials = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+    /// Where an answer is kept that its server calls private although nothing secret was sent: a key of its own, with
+    /// the hash of no credentials. nil where the key has a partition already.
+    package var ofPrivateAnswer: CacheKey? {
+        partition == nil ? CacheKey(url: url, variant: variant, partition: Self.noCredentials) : nil
+    }
+
+    /// What was asked for: the reverse of ``ofPrivateAnswer``.
+    package var asked: CacheKey {
+        partition == Self.noCredentials ? CacheKey(url: url, variant: variant) : self
+    }
+
     /// Where the entry lies below the cache directory: `ab/cdef…`.
     public var file: String {
         let name = hash.description

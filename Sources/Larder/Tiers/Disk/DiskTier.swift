@@ -75,23 +75,38 @@ package final class DiskTier: Sendable {
         }
     }
 
-    /// The entry of a key, checked; nil is a miss.
+    /// The entry of a key, checked; nil is a miss. What is kept under ``CacheKey/ofPrivateAnswer`` is found by the key
+    /// that was asked for.
     ///
     /// A variant (``EntryMetadata/source``) whose source is stored with another SHA-256 is a miss; where the source
     /// is stored with the same, the variant has the source's freshness. Pass `source` where it is at hand: without
     /// it the source's entry is opened as well.
     package func entry(for key: CacheKey, source: StoredEntry? = nil) -> StoredEntry? {
         let volume = volume
-        guard let entry = volume.entry(for: key) else {
-            lookAtDirectory()
-            return nil
-        }
-        guard let stated = entry.source else { return entry }
-        guard let original = source ?? volume.entry(for: CacheKey(url: key.url, partition: key.partition)),
-            original.key.hash == stated.key
-        else { return entry }
+        guard key.variant != nil else { return find(key, volume) ?? miss() }
+        let original = source ?? find(CacheKey(url: key.url, partition: key.partition), volume)
+        let found =
+            if let original, original.key.partition != key.partition {
+                // The original is private: only what was made of it counts.
+                volume.entry(for: CacheKey(url: key.url, variant: key.variant, partition: original.key.partition))
+            } else if original != nil {
+                volume.entry(for: key)
+            } else {
+                find(key, volume)
+            }
+        guard let entry = found else { return miss() }
+        guard let stated = entry.source, let original, original.key.hash == stated.key else { return entry }
         guard original.sha256 == stated.sha256 else { return nil }
         return volume.entry(entry, fresh: original.freshness)
+    }
+
+    private func miss() -> StoredEntry? {
+        lookAtDirectory()
+        return nil
+    }
+
+    private func find(_ key: CacheKey, _ volume: Volume) -> StoredEntry? {
+        volume.entry(for: key) ?? key.ofPrivateAnswer.flatMap { volume.entry(for: $0) }
     }
 
     /// Begins an entry. Where the directory cannot take it, the writer holds the payload in memory.
@@ -114,7 +129,9 @@ package final class DiskTier: Sendable {
     /// Takes over the kept beginning of a cut transfer of that key: ask for the rest from
     /// ``EntryWriter/Partial/bytes`` on with `Range` and `If-Range`. On 206 go on appending, on 200 call
     /// ``EntryWriter/restart()`` first, on 416 restart and ask anew. nil where there is none.
-    package func resume(_ key: CacheKey) -> EntryWriter? { volume.partials.resume(key) }
+    package func resume(_ key: CacheKey) -> EntryWriter? {
+        volume.partials.resume(key) ?? key.ofPrivateAnswer.flatMap { volume.partials.resume($0) }
+    }
 
     /// Stores new metadata for an entry that the server confirmed (304): its payload is copied within the kernel
     /// and the new file takes the old one's place. What this build does not know of the old metadata is kept.
@@ -136,7 +153,13 @@ package final class DiskTier: Sendable {
     }
 
     /// Removes the entry of a key; its variants are of no use without being asked for, and go with time.
-    package func remove(_ key: CacheKey) { volume.remove(key.hash) }
+    package func remove(_ key: CacheKey) {
+        volume.remove(key.hash)
+        if let key = key.ofPrivateAnswer { volume.remove(key.hash) }
+    }
+
+    /// Removes what is kept under exactly this key.
+    package func remove(only key: CacheKey) { volume.remove(key.hash) }
 
     /// Remembers that a key cannot be had until then, so that it is not asked for again and again.
     package func rememberFailure(_ key: CacheKey, code: String, until: Timestamp) {
