@@ -3,7 +3,8 @@ import TestSupport
 
 @testable import Larder
 
-/// A fetcher over a scripted transport, a disk tier of its own and a clock that the test turns.
+/// A fetcher over a scripted transport, by whatever carries its answers, a disk tier of its own and a clock that the test
+/// turns.
 struct CachingFetcherFixture {
     let directory = TemporaryDirectory()
     let time = ManualTime()
@@ -15,10 +16,10 @@ struct CachingFetcherFixture {
     static let png = SampleImage.png(200)
 
     init(
-        hasDisk: Bool = true, configuration: FetcherConfiguration = .init(), time: ManualTime? = nil,
-        random: Double = 0, script: @escaping ScriptedTransport.Script
+        over kind: TransportKind = .scripted, hasDisk: Bool = true, configuration: FetcherConfiguration = .init(),
+        time: ManualTime? = nil, random: Double = 0, script: @escaping ScriptedTransport.Script
     ) throws {
-        transport = ScriptedTransport(script)
+        transport = ScriptedTransport(over: kind, script)
         let time = time ?? self.time
         disk = hasDisk ? try DiskTier(directory: directory.path, time: time) : nil
         var configuration = configuration

@@ -8,9 +8,12 @@ import Testing
     private typealias Fixture = CachingFetcherFixture
     private typealias Valve = ScriptedTransport.Valve
 
-    @Test func requestsForTheSameShareOneFetch() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func requestsForTheSameShareOneFetch(_ kind: TransportKind) async throws {
         let valve = Valve()
-        let fixture = try Fixture { _, _ in .ok(Fixture.png, ["Cache-Control": "max-age=60"]).headHeld(by: valve) }
+        let fixture = try Fixture(over: kind) { _, _ in
+            .ok(Fixture.png, ["Cache-Control": "max-age=60"]).headHeld(by: valve)
+        }
         let request = try fixture.request()
         let fetches = (0..<5).map { _ in fixture.fetcher.begin(request) }
         await fixture.transport.requests(atLeast: 1)
@@ -26,9 +29,10 @@ import Testing
         #expect(fixture.fetcher.flightCount == 0)
     }
 
-    @Test func otherFieldsAreAnotherFetch() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func otherFieldsAreAnotherFetch(_ kind: TransportKind) async throws {
         let valve = Valve()
-        let fixture = try Fixture { _, _ in .ok(Fixture.png).headHeld(by: valve) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(Fixture.png).headHeld(by: valve) }
         let first = fixture.fetcher.begin(try fixture.request(fields: ["Accept": "a"]))
         let second = fixture.fetcher.begin(try fixture.request(fields: ["Accept": "b"]))
         await fixture.transport.requests(atLeast: 2)
@@ -36,9 +40,12 @@ import Testing
         _ = try await (first.result(), second.result())
     }
 
-    @Test func cancellingOneOfSeveralLeavesTheOthers() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func cancellingOneOfSeveralLeavesTheOthers(_ kind: TransportKind)
+        async throws
+    {
         let valve = Valve()
-        let fixture = try Fixture { _, _ in .ok(Fixture.png).headHeld(by: valve) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(Fixture.png).headHeld(by: valve) }
         let request = try fixture.request()
         let leaving = Task { try await fixture.fetcher.fetch(request) }
         await fixture.transport.requests(atLeast: 1)
@@ -51,11 +58,14 @@ import Testing
         #expect(fixture.transport.cancelled == 0)
     }
 
-    @Test func cancellingTheLastStopsTheTransferAndLeavesNothing() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func cancellingTheLastStopsTheTransferAndLeavesNothing(
+        _ kind: TransportKind
+    ) async throws {
         let valve = Valve()
         var configuration = FetcherConfiguration()
         configuration.batchBytes = 1000
-        let fixture = try Fixture(configuration: configuration) { _, _ in
+        let fixture = try Fixture(over: kind, configuration: configuration) { _, _ in
             .ok(SampleImage.png(200_000), ["ETag": "\"a\""]).inPieces(of: 50_000).ending(.held(valve))
         }
         let request = try fixture.request()
@@ -74,9 +84,10 @@ import Testing
         #expect(try await again.result().payloadLength == 200_000)
     }
 
-    @Test func aFetchThatNobodyWaitsForIsGivenUp() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func aFetchThatNobodyWaitsForIsGivenUp(_ kind: TransportKind) async throws {
         let valve = Valve()
-        let fixture = try Fixture { _, _ in .ok(Fixture.png).ending(.held(valve)) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(Fixture.png).ending(.held(valve)) }
         var fetch: CachingFetcher.Fetch? = fixture.fetcher.begin(try fixture.request())
         await fixture.transport.requests(atLeast: 1)
         #expect(fetch != nil)
@@ -84,11 +95,16 @@ import Testing
         await fixture.transport.cancelled(atLeast: 1)
     }
 
-    @Test func cancelledWhileWaitingForATurnAsksNothing() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func cancelledWhileWaitingForATurnAsksNothing(_ kind: TransportKind)
+        async throws
+    {
         let valve = Valve()
         var configuration = FetcherConfiguration()
         configuration.limits.perHost = 1
-        let fixture = try Fixture(configuration: configuration) { _, _ in .ok(Fixture.png).headHeld(by: valve) }
+        let fixture = try Fixture(over: kind, configuration: configuration) { _, _ in
+            .ok(Fixture.png).headHeld(by: valve)
+        }
         let first = fixture.fetcher.begin(try fixture.request("/1"))
         await fixture.transport.requests(atLeast: 1)
         let request = try fixture.request("/2")
@@ -101,11 +117,14 @@ import Testing
         #expect(fixture.transport.requests.count == 1)
     }
 
-    @Test func noMoreThanTheLimitGoToOneHostAndTheVisibleGoFirst() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func noMoreThanTheLimitGoToOneHostAndTheVisibleGoFirst(
+        _ kind: TransportKind
+    ) async throws {
         let valve = Valve()
         var configuration = FetcherConfiguration()
         configuration.limits = HostLimiter.Limits(total: 2, perHost: 2)
-        let fixture = try Fixture(configuration: configuration) { _, number in
+        let fixture = try Fixture(over: kind, configuration: configuration) { _, number in
             let reply = ScriptedTransport.Reply.ok(Fixture.png)
             return number <= 2 ? reply.headHeld(by: valve) : reply
         }

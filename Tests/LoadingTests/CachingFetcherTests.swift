@@ -7,8 +7,9 @@ import Testing
 @Suite struct CachingFetcherTests {
     private typealias Fixture = CachingFetcherFixture
 
-    @Test func aMissIsFetchedStoredAndThenAHit() async throws {
-        let fixture = try Fixture { _, _ in
+    @Test(arguments: TransportKind.allCases)
+    func aMissIsFetchedStoredAndThenAHit(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { _, _ in
             .ok(Fixture.png, ["Cache-Control": "max-age=60", "Content-Type": "image/png"])
         }
         let first = try await fixture.fetch()
@@ -24,9 +25,12 @@ import Testing
         #expect(fixture.temporaryFiles.isEmpty)
     }
 
-    @Test func staleIsRevalidatedWithBothValidators() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func staleIsRevalidatedWithBothValidators(_ kind: TransportKind)
+        async throws
+    {
         let modified = "Wed, 14 Jan 2026 12:00:00 GMT"
-        let fixture = try Fixture { request, _ in
+        let fixture = try Fixture(over: kind) { request, _ in
             request.fields["if-none-match"] == nil
                 ? .ok(
                     Fixture.png,
@@ -52,9 +56,10 @@ import Testing
         #expect(fixture.temporaryFiles.isEmpty)
     }
 
-    @Test func aChangedImageReplacesTheOldOne() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func aChangedImageReplacesTheOldOne(_ kind: TransportKind) async throws {
         let other = SampleImage.png(300)
-        let fixture = try Fixture { _, number in
+        let fixture = try Fixture(over: kind) { _, number in
             .ok(number == 1 ? Fixture.png : other, ["Cache-Control": "max-age=60", "ETag": "\"\(number)\""])
         }
         _ = try await fixture.fetch()
@@ -65,8 +70,9 @@ import Testing
         #expect(try await fixture.fetch().readPayload() == other)
     }
 
-    @Test func a304NeverLosesMustRevalidate() async throws {
-        let fixture = try Fixture { request, number in
+    @Test(arguments: TransportKind.allCases)
+    func a304NeverLosesMustRevalidate(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { request, number in
             switch number {
             case 1: .ok(Fixture.png, ["Cache-Control": "max-age=60, must-revalidate", "ETag": "\"a\""])
             case 2: .status(304, ["Cache-Control": "max-age=60"])
@@ -82,8 +88,11 @@ import Testing
         #expect(await fixture.error(policy: .offlineOnly())?.code == "not_cached")
     }
 
-    @Test func a304ThatNamesAnotherVersionIsAskedAnewWithoutConditions() async throws {
-        let fixture = try Fixture { request, number in
+    @Test(arguments: TransportKind.allCases)
+    func a304ThatNamesAnotherVersionIsAskedAnewWithoutConditions(
+        _ kind: TransportKind
+    ) async throws {
+        let fixture = try Fixture(over: kind) { request, number in
             request.fields["if-none-match"] == nil
                 ? .ok(Fixture.png, ["Cache-Control": "max-age=60", "ETag": "\"\(number)\""])
                 : .status(304, ["ETag": "\"other\""])
@@ -96,12 +105,15 @@ import Testing
         #expect(fixture.transport.requests[2].fields["if-none-match"] == nil)
     }
 
-    @Test func a304ForAnEntryThatHasGoneIsAskedAnew() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func a304ForAnEntryThatHasGoneIsAskedAnew(_ kind: TransportKind)
+        async throws
+    {
         // Larger than what is read along with an entry's tail.
         let image = SampleImage.png(200_000)
         let holder = Lock<DiskTier?>(nil)
         let key = CacheKey(url: "http://example.com/a.png")
-        let fixture = try Fixture { request, _ in
+        let fixture = try Fixture(over: kind) { request, _ in
             guard request.fields["if-none-match"] != nil else {
                 return .ok(image, ["Cache-Control": "max-age=60", "ETag": "\"a\""])
             }
@@ -123,8 +135,11 @@ import Testing
         #expect(try second.readPayload() == image)
     }
 
-    @Test func noStoreComesInMemoryAndLeavesNothing() async throws {
-        let fixture = try Fixture { _, _ in .ok(Fixture.png, ["Cache-Control": "no-store"]) }
+    @Test(arguments: TransportKind.allCases)
+    func noStoreComesInMemoryAndLeavesNothing(_ kind: TransportKind)
+        async throws
+    {
+        let fixture = try Fixture(over: kind) { _, _ in .ok(Fixture.png, ["Cache-Control": "no-store"]) }
         let first = try await fixture.fetch()
         guard case .memory(let bytes, let metadata) = first.payload else {
             Issue.record("stored")
@@ -135,8 +150,11 @@ import Testing
         #expect(try await fixture.fetch().source == .network)
     }
 
-    @Test func anAnswerThatMayNotBeStoredTakesTheOldOneAway() async throws {
-        let fixture = try Fixture { _, number in
+    @Test(arguments: TransportKind.allCases)
+    func anAnswerThatMayNotBeStoredTakesTheOldOneAway(_ kind: TransportKind)
+        async throws
+    {
+        let fixture = try Fixture(over: kind) { _, number in
             .ok(Fixture.png, ["Cache-Control": number == 1 ? "max-age=60" : "no-store"])
         }
         _ = try await fixture.fetch()
@@ -144,15 +162,21 @@ import Testing
         #expect(try await fixture.fetch().source == .network)
     }
 
-    @Test func withoutADiskTierEverythingComesInMemory() async throws {
-        let fixture = try Fixture(hasDisk: false) { _, _ in .ok(Fixture.png, ["Cache-Control": "max-age=60"]) }
+    @Test(arguments: TransportKind.allCases)
+    func withoutADiskTierEverythingComesInMemory(_ kind: TransportKind)
+        async throws
+    {
+        let fixture = try Fixture(over: kind, hasDisk: false) { _, _ in
+            .ok(Fixture.png, ["Cache-Control": "max-age=60"])
+        }
         #expect(try await fixture.fetch().readPayload() == Fixture.png)
         #expect(try await fixture.fetch().source == .network)
         #expect(await fixture.error(policy: .offlineOnly())?.code == "not_cached")
     }
 
-    @Test func varyIsAMissThatReplaces() async throws {
-        let fixture = try Fixture { request, _ in
+    @Test(arguments: TransportKind.allCases)
+    func varyIsAMissThatReplaces(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { request, _ in
             .ok(
                 SampleImage.png(request.fields["accept"] == "a" ? 200 : 300),
                 ["Cache-Control": "max-age=60", "Vary": "Accept"])
@@ -166,8 +190,11 @@ import Testing
         #expect(fixture.transport.requests.allSatisfy { $0.fields["if-none-match"] == nil })
     }
 
-    @Test func credentialsHaveAKeyOfTheirOwnAndAreMarkedPrivate() async throws {
-        let fixture = try Fixture { _, _ in .ok(Fixture.png, ["Cache-Control": "max-age=60"]) }
+    @Test(arguments: TransportKind.allCases)
+    func credentialsHaveAKeyOfTheirOwnAndAreMarkedPrivate(
+        _ kind: TransportKind
+    ) async throws {
+        let fixture = try Fixture(over: kind) { _, _ in .ok(Fixture.png, ["Cache-Control": "max-age=60"]) }
         let secret = try await fixture.fetch(fields: ["Authorization": "Bearer a"])
         #expect(try await fixture.fetch(fields: ["Authorization": "Bearer a"]).source == .disk)
         #expect(try await fixture.fetch(fields: ["Authorization": "Bearer b"]).source == .network)
@@ -179,8 +206,9 @@ import Testing
         #expect(!open.isPrivate)
     }
 
-    @Test func whatIsAnsweredPrivateIsMarked() async throws {
-        let fixture = try Fixture { _, _ in
+    @Test(arguments: TransportKind.allCases)
+    func whatIsAnsweredPrivateIsMarked(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { _, _ in
             .ok(Fixture.png, ["Cache-Control": "private, max-age=60", "Set-Cookie": "id=1"])
         }
         let result = try await fixture.fetch()
@@ -192,16 +220,22 @@ import Testing
 
     // MARK: Policies
 
-    @Test func immutableUsesWhatIsStoredWhateverItsAge() async throws {
-        let fixture = try Fixture { _, _ in .ok(Fixture.png, ["Cache-Control": "max-age=1"]) }
+    @Test(arguments: TransportKind.allCases)
+    func immutableUsesWhatIsStoredWhateverItsAge(_ kind: TransportKind)
+        async throws
+    {
+        let fixture = try Fixture(over: kind) { _, _ in .ok(Fixture.png, ["Cache-Control": "max-age=1"]) }
         _ = try await fixture.fetch()
         fixture.time.advance(seconds: 1e9)
         let result = try await fixture.fetch(policy: .immutable)
         #expect(result.source == .disk && !result.isStale)
     }
 
-    @Test func reloadFetchesTheWholeAnewAndAFailureKeepsTheOldOne() async throws {
-        let fixture = try Fixture { request, number in
+    @Test(arguments: TransportKind.allCases)
+    func reloadFetchesTheWholeAnewAndAFailureKeepsTheOldOne(
+        _ kind: TransportKind
+    ) async throws {
+        let fixture = try Fixture(over: kind) { request, number in
             number == 2 ? .status(404) : .ok(Fixture.png, ["Cache-Control": "max-age=60", "ETag": "\"a\""])
         }
         _ = try await fixture.fetch()
@@ -211,8 +245,9 @@ import Testing
         #expect(fixture.transport.requests.allSatisfy { $0.fields["if-none-match"] == nil })
     }
 
-    @Test func revalidateAsksAlthoughFresh() async throws {
-        let fixture = try Fixture { request, _ in
+    @Test(arguments: TransportKind.allCases)
+    func revalidateAsksAlthoughFresh(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { request, _ in
             request.fields["if-none-match"] == nil
                 ? .ok(Fixture.png, ["Cache-Control": "max-age=60", "ETag": "\"a\""]) : .status(304)
         }
@@ -220,8 +255,9 @@ import Testing
         #expect(try await fixture.fetch(policy: .revalidate).source == .revalidated)
     }
 
-    @Test func offlineNeverUsesTheNetwork() async throws {
-        let fixture = try Fixture { _, _ in .ok(Fixture.png, ["Cache-Control": "max-age=60"]) }
+    @Test(arguments: TransportKind.allCases)
+    func offlineNeverUsesTheNetwork(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { _, _ in .ok(Fixture.png, ["Cache-Control": "max-age=60"]) }
         #expect(await fixture.error(policy: .offlineOnly())?.code == "not_cached")
         _ = try await fixture.fetch()
         fixture.time.advance(seconds: 100)
@@ -232,8 +268,12 @@ import Testing
         #expect(fixture.transport.requests.count == 1)
     }
 
-    @Test func freshEntryFindsWhatIsFreshAndNothingElse() async throws {
-        let fixture = try Fixture { _, _ in .ok(Fixture.png, ["Cache-Control": "max-age=60, stale-while-revalidate=60"])
+    @Test(arguments: TransportKind.allCases)
+    func freshEntryFindsWhatIsFreshAndNothingElse(_ kind: TransportKind)
+        async throws
+    {
+        let fixture = try Fixture(over: kind) { _, _ in
+            .ok(Fixture.png, ["Cache-Control": "max-age=60, stale-while-revalidate=60"])
         }
         let request = try fixture.request()
         #expect(await fixture.fetcher.freshEntry(for: request) == nil)
@@ -246,8 +286,11 @@ import Testing
 
     // MARK: Stale
 
-    @Test func staleWhileRevalidateAnswersAtOnceAndAsksBehind() async throws {
-        let fixture = try Fixture { _, number in
+    @Test(arguments: TransportKind.allCases)
+    func staleWhileRevalidateAnswersAtOnceAndAsksBehind(_ kind: TransportKind)
+        async throws
+    {
+        let fixture = try Fixture(over: kind) { _, number in
             .ok(SampleImage.png(100 + number), ["Cache-Control": "max-age=60, stale-while-revalidate=60"])
         }
         _ = try await fixture.fetch()
@@ -260,11 +303,14 @@ import Testing
         #expect(fixture.transport.requests.count == 2)
     }
 
-    @Test func backgroundRevalidationsAreBoundedAndOneAKey() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func backgroundRevalidationsAreBoundedAndOneAKey(_ kind: TransportKind)
+        async throws
+    {
         let valve = ScriptedTransport.Valve()
         var configuration = FetcherConfiguration()
         configuration.maxBackgroundRevalidations = 2
-        let fixture = try Fixture(configuration: configuration) { _, number in
+        let fixture = try Fixture(over: kind, configuration: configuration) { _, number in
             let reply = ScriptedTransport.Reply.ok(
                 Fixture.png, ["Cache-Control": "max-age=60, stale-while-revalidate=600"])
             return number <= 4 ? reply : reply.headHeld(by: valve)
@@ -278,8 +324,11 @@ import Testing
         #expect(fixture.transport.requests.count == 6)
     }
 
-    @Test func aFailedRevalidationServesTheStoredImageAndSaysSo() async throws {
-        let fixture = try Fixture { _, number in
+    @Test(arguments: TransportKind.allCases)
+    func aFailedRevalidationServesTheStoredImageAndSaysSo(
+        _ kind: TransportKind
+    ) async throws {
+        let fixture = try Fixture(over: kind) { _, number in
             switch number {
             case 1: .ok(Fixture.png, ["Cache-Control": "max-age=60, stale-if-error=100"])
             case 2: .fail(.unreachable(.init("down")))
@@ -299,10 +348,11 @@ import Testing
         #expect(try await fixture.fetch(policy: .offlineOnly()).isStale)
     }
 
-    @Test func mustRevalidateForbidsAStaleAnswer() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func mustRevalidateForbidsAStaleAnswer(_ kind: TransportKind) async throws {
         var configuration = FetcherConfiguration()
         configuration.retries = .none
-        let fixture = try Fixture(configuration: configuration) { _, number in
+        let fixture = try Fixture(over: kind, configuration: configuration) { _, number in
             number == 1
                 ? .ok(Fixture.png, ["Cache-Control": "max-age=60, must-revalidate"])
                 : .fail(.unreachable(.init("down")))
@@ -314,10 +364,13 @@ import Testing
 
     // MARK: Checks
 
-    @Test func whatIsNoImageIsRefusedEarlyAndNotStored() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func whatIsNoImageIsRefusedEarlyAndNotStored(_ kind: TransportKind)
+        async throws
+    {
         let valve = ScriptedTransport.Valve()
         let page = Array("<!doctype html><html><body>Not found</body></html>".utf8)
-        let fixture = try Fixture { _, _ in
+        let fixture = try Fixture(over: kind) { _, _ in
             .ok(page, ["Content-Type": "image/jpeg", "Cache-Control": "max-age=60"]).ending(.held(valve))
         }
         #expect(await fixture.error()?.code == "not_an_image")
@@ -326,8 +379,11 @@ import Testing
         #expect(fixture.directory.files().filter { $0.contains("/") && !$0.hasPrefix("state") }.isEmpty)
     }
 
-    @Test func aWrongHashIsRefusedAndTheGoodEntryStays() async throws {
-        let fixture = try Fixture { _, number in
+    @Test(arguments: TransportKind.allCases)
+    func aWrongHashIsRefusedAndTheGoodEntryStays(_ kind: TransportKind)
+        async throws
+    {
+        let fixture = try Fixture(over: kind) { _, number in
             .ok(number == 1 ? Fixture.png : SampleImage.png(300), ["Cache-Control": "max-age=60"])
         }
         var request = try fixture.request()
@@ -344,8 +400,9 @@ import Testing
         #expect(fixture.temporaryFiles.isEmpty)
     }
 
-    @Test func aBodyThatIsTooLargeIsRefused() async throws {
-        let fixture = try Fixture { _, _ in .ok(SampleImage.png(5000)).inPieces(of: 1000) }
+    @Test(arguments: TransportKind.allCases)
+    func aBodyThatIsTooLargeIsRefused(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { _, _ in .ok(SampleImage.png(5000)).inPieces(of: 1000) }
         var request = try fixture.request()
         request.maxBytes = 3000
         let error = await #expect(throws: ImageError.self) { try await fixture.fetcher.fetch(request) }
@@ -353,28 +410,33 @@ import Testing
         #expect(error?.url == "http://example.com/a.png")
     }
 
-    @Test func aTypeThatTheBytesContradictIsReported() async throws {
-        let fixture = try Fixture { _, number in
+    @Test(arguments: TransportKind.allCases)
+    func aTypeThatTheBytesContradictIsReported(_ kind: TransportKind)
+        async throws
+    {
+        let fixture = try Fixture(over: kind) { _, number in
             .ok(Fixture.png, ["Content-Type": number == 1 ? "image/jpeg" : "image/png"])
         }
         #expect(try await fixture.fetch("/1").contentTypeMismatch)
         #expect(try await !fixture.fetch("/2").contentTypeMismatch)
     }
 
-    @Test func largeBodiesAreWrittenInBatches() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func largeBodiesAreWrittenInBatches(_ kind: TransportKind) async throws {
         var configuration = FetcherConfiguration()
         configuration.batchBytes = 4096
         let image = SampleImage.png(100_000)
-        let fixture = try Fixture(configuration: configuration) { _, _ in .ok(image).inPieces(of: 1000) }
+        let fixture = try Fixture(over: kind, configuration: configuration) { _, _ in .ok(image).inPieces(of: 1000) }
         let result = try await fixture.fetch()
         #expect(try result.readPayload() == image)
         #expect(result.sha256 == SHA256.digest(image))
         #expect(fixture.temporaryFiles.isEmpty)
     }
 
-    @Test func progressTellsBytesAndTheHeader() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func progressTellsBytesAndTheHeader(_ kind: TransportKind) async throws {
         let image = SampleImage.png(10_000)
-        let fixture = try Fixture { _, _ in .ok(image, ["Content-Length": "10000"]) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(image, ["Content-Length": "10000"]) }
         let seen = Lock<[FetchProgress]>([])
         _ = try await fixture.fetcher.fetch(fixture.request()) { progress in seen.withLock { $0.append(progress) } }
         let last = try #require(seen.withLock { $0.last })

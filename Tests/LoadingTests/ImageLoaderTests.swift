@@ -13,10 +13,10 @@ import Testing
         let loader: ImageLoader
 
         init(
-            hasDisk: Bool = true, change: (inout ImageLoader.Configuration) -> Void = { _ in },
-            script: @escaping ScriptedTransport.Script
+            over kind: TransportKind = .scripted, hasDisk: Bool = true,
+            change: (inout ImageLoader.Configuration) -> Void = { _ in }, script: @escaping ScriptedTransport.Script
         ) throws {
-            transport = ScriptedTransport(script)
+            transport = ScriptedTransport(over: kind, script)
             var configuration = ImageLoader.Configuration()
             configuration.transport = transport
             configuration.cacheDirectory = hasDisk ? directory.path : nil
@@ -52,9 +52,12 @@ import Testing
         return phases
     }
 
-    @Test func anImageIsEmptyThenThereAndThenAtOnce() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func anImageIsEmptyThenThereAndThenAtOnce(_ kind: TransportKind)
+        async throws
+    {
         let png = try Self.png()
-        let fixture = try Fixture { _, _ in .ok(png, ["Cache-Control": "max-age=60"]) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png, ["Cache-Control": "max-age=60"]) }
         let request = ImageRequest(url: Self.url)
         #expect(fixture.loader.cachedImage(for: request) == nil)
 
@@ -73,8 +76,9 @@ import Testing
         #expect(fixture.transport.requests.count == 1)
     }
 
-    @Test func aFailureIsAPhaseAndNamesTheURL() async throws {
-        let fixture = try Fixture { _, _ in .status(404) }
+    @Test(arguments: TransportKind.allCases)
+    func aFailureIsAPhaseAndNamesTheURL(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { _, _ in .status(404) }
         let phases = await Self.phases(fixture.loader, ImageRequest(url: Self.url))
         #expect(phases.map(\.name) == ["empty", "failure"])
         #expect(phases.last?.error?.code == "http_status")
@@ -91,10 +95,13 @@ import Testing
         #expect(fixture.transport.requests.isEmpty)
     }
 
-    @Test func requestsForOneKeyShareOneFetchAndOneWaiterMayLeave() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func requestsForOneKeyShareOneFetchAndOneWaiterMayLeave(
+        _ kind: TransportKind
+    ) async throws {
         let png = try Self.png()
         let valve = ScriptedTransport.Valve()
-        let fixture = try Fixture { _, _ in ScriptedTransport.Reply.ok(png).ending(.held(valve)) }
+        let fixture = try Fixture(over: kind) { _, _ in ScriptedTransport.Reply.ok(png).ending(.held(valve)) }
         let request = ImageRequest(url: Self.url)
         let staying = fixture.loader.task(for: request)
         let other = fixture.loader.task(for: ImageRequest(url: Self.url, thumbnail: ThumbnailSize("10")))
@@ -109,9 +116,12 @@ import Testing
         #expect(fixture.transport.cancelled == 0)
     }
 
-    @Test func theLastToLeaveStopsTheTransferAndLeavesNoFile() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func theLastToLeaveStopsTheTransferAndLeavesNoFile(_ kind: TransportKind)
+        async throws
+    {
         let png = SampleImage.png(2 << 20)
-        let fixture = try Fixture { _, _ in
+        let fixture = try Fixture(over: kind) { _, _ in
             ScriptedTransport.Reply.ok(png).inPieces(of: 64 << 10).ending(.held(ScriptedTransport.Valve()))
         }
         let tasks = (0..<3).map { _ in fixture.loader.task(for: ImageRequest(url: Self.url)) }
@@ -123,8 +133,9 @@ import Testing
         #expect(fixture.loader.fetcher.flightCount == 0)
     }
 
-    @Test func aReleasedTaskIsGivenUp() async throws {
-        let fixture = try Fixture { _, _ in
+    @Test(arguments: TransportKind.allCases)
+    func aReleasedTaskIsGivenUp(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { _, _ in
             ScriptedTransport.Reply.ok([1]).ending(.held(ScriptedTransport.Valve()))
         }
         var task: ImageTask? = fixture.loader.task(for: ImageRequest(url: Self.url))
@@ -134,9 +145,12 @@ import Testing
         await fixture.transport.cancelled(atLeast: 1)
     }
 
-    @Test func aThumbnailIsStoredAsAVariantAndFoundAgain() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func aThumbnailIsStoredAsAVariantAndFoundAgain(_ kind: TransportKind)
+        async throws
+    {
         let png = try Self.png(400, 200)
-        let fixture = try Fixture { _, _ in .ok(png, ["Cache-Control": "max-age=60"]) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png, ["Cache-Control": "max-age=60"]) }
         let request = ImageRequest(url: Self.url, thumbnail: ThumbnailSize("100x100"))
         let image = try await fixture.loader.image(for: request)
         #expect((image.bitmap.width, image.bitmap.height) == (100, 50))
@@ -152,17 +166,23 @@ import Testing
         #expect(try stored.thumbnails.first?.outcome.get().file == found.key.file)
     }
 
-    @Test func theScaleMultipliesTheSize() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func theScaleMultipliesTheSize(_ kind: TransportKind) async throws {
         let png = try Self.png(400, 200)
-        let fixture = try Fixture { _, _ in .ok(png) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png) }
         var request = ImageRequest(url: Self.url, thumbnail: ThumbnailSize("50"))
         request.scale = 2
         #expect(try await fixture.loader.image(for: request).bitmap.width == 100)
     }
 
-    @Test func anotherPictureUnderTheSameURLMakesItsThumbnailsAnew() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func anotherPictureUnderTheSameURLMakesItsThumbnailsAnew(
+        _ kind: TransportKind
+    ) async throws {
         let (red, green) = (try Self.png(100, 100, red: 250), try Self.png(100, 100, red: 5))
-        let fixture = try Fixture { _, number in .ok(number == 1 ? red : green, ["Cache-Control": "max-age=60"]) }
+        let fixture = try Fixture(over: kind) { _, number in
+            .ok(number == 1 ? red : green, ["Cache-Control": "max-age=60"])
+        }
         let request = ImageRequest(url: Self.url, thumbnail: ThumbnailSize("10"))
         func shade(_ image: LoadedImage) -> UInt8 { image.bitmap.withPixels { $0[0] } }
         #expect(shade(try await fixture.loader.image(for: request)) > 240)
@@ -171,9 +191,10 @@ import Testing
         #expect(fixture.transport.requests.count == 2)
     }
 
-    @Test func aDamagedEntryIsFetchedAgain() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func aDamagedEntryIsFetchedAgain(_ kind: TransportKind) async throws {
         let png = try Self.png(300, 300)
-        let fixture = try Fixture { _, _ in .ok(png, ["Cache-Control": "max-age=60"]) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png, ["Cache-Control": "max-age=60"]) }
         let stored = try await fixture.loader.store(ImageRequest(url: Self.url))
         let path = fixture.directory(try #require(stored.file))
         var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -184,18 +205,22 @@ import Testing
         #expect(fixture.transport.requests.count == 2)
     }
 
-    @Test func withoutADiskTierImagesLoadAllTheSame() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func withoutADiskTierImagesLoadAllTheSame(_ kind: TransportKind)
+        async throws
+    {
         let png = try Self.png(300, 300)
-        let fixture = try Fixture(hasDisk: false) { _, _ in .ok(png) }
+        let fixture = try Fixture(over: kind, hasDisk: false) { _, _ in .ok(png) }
         let request = ImageRequest(url: Self.url, thumbnail: ThumbnailSize("30"))
         #expect(try await fixture.loader.image(for: request).bitmap.width == 30)
         #expect(try await fixture.loader.image(for: request).source == .memory)
         #expect(try await fixture.loader.store(ImageRequest(url: Self.url)).file == nil)
     }
 
-    @Test func aSHA256IsHeldAgainstTheBytes() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func aSHA256IsHeldAgainstTheBytes(_ kind: TransportKind) async throws {
         let png = try Self.png()
-        let fixture = try Fixture { _, _ in .ok(png) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png) }
         var request = ImageRequest(url: Self.url)
         for wrong in [String(repeating: "0", count: 64), "abc"] {
             request.sha256 = wrong
@@ -207,9 +232,12 @@ import Testing
         #expect(try await fixture.loader.image(for: request).bitmap.width == 40)
     }
 
-    @Test func aFilterRefusesBeforeTheBodyIsComplete() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func aFilterRefusesBeforeTheBodyIsComplete(_ kind: TransportKind)
+        async throws
+    {
         let png = try Self.png(40, 30)
-        let fixture = try Fixture { _, _ in
+        let fixture = try Fixture(over: kind) { _, _ in
             ScriptedTransport.Reply.ok(png).ending(.held(ScriptedTransport.Valve()))
         }
         var request = ImageRequest(url: Self.url)
@@ -220,7 +248,10 @@ import Testing
         await fixture.transport.cancelled(atLeast: 1)
     }
 
-    @Test func processorsChangeThePictureAndItsKey() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func processorsChangeThePictureAndItsKey(_ kind: TransportKind)
+        async throws
+    {
         struct Invert: ImageProcessing {
             let identifier = "test.invert"
             func process(_ bitmap: Bitmap) throws(ImageError) -> Bitmap {
@@ -233,7 +264,7 @@ import Testing
             }
         }
         let png = try Self.png(red: 200)
-        let fixture = try Fixture { _, _ in .ok(png) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png) }
         let plain = ImageRequest(url: Self.url)
         let inverted = ImageRequest(url: Self.url, processors: [Invert()])
         #expect(try await fixture.loader.image(for: plain).bitmap.withPixels { $0[0] } == 200)
@@ -242,9 +273,12 @@ import Testing
         #expect(fixture.transport.requests.count == 1)
     }
 
-    @Test func whatMemoryHasIsNotShownWhenItHasExpired() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func whatMemoryHasIsNotShownWhenItHasExpired(_ kind: TransportKind)
+        async throws
+    {
         let png = try Self.png()
-        let fixture = try Fixture { request, _ in
+        let fixture = try Fixture(over: kind) { request, _ in
             request.fields["If-None-Match"] == nil
                 ? .ok(png, ["Cache-Control": "max-age=60", "ETag": "\"1\""]) : .status(304, ["ETag": "\"1\""])
         }
@@ -256,8 +290,9 @@ import Testing
         #expect(try await fixture.loader.image(for: request).source == .revalidated)
     }
 
-    @Test func offlineOnlyNeverAsks() async throws {
-        let fixture = try Fixture { _, _ in .status(500) }
+    @Test(arguments: TransportKind.allCases)
+    func offlineOnlyNeverAsks(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { _, _ in .status(500) }
         let request = ImageRequest(url: Self.url, cachePolicy: .offlineOnly())
         await #expect { try await fixture.loader.image(for: request) } throws: {
             ($0 as? ImageError)?.code == "not_cached"

@@ -11,9 +11,10 @@ import Testing
         try range.map { ImageRequest(url: try #require(URL(string: "http://img.example/\($0).png"))) }
     }
 
-    @Test func whatIsPrefetchedIsThereAtOnce() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func whatIsPrefetchedIsThereAtOnce(_ kind: TransportKind) async throws {
         let png = try ImageLoaderTests.png()
-        let fixture = try Fixture { _, _ in .ok(png) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png) }
         let prefetcher = Prefetcher(loader: fixture.loader)
         let requests = try Self.requests(0..<10)
         prefetcher.start(requests + requests)
@@ -23,9 +24,10 @@ import Testing
         #expect(prefetcher.count == 0)
     }
 
-    @Test func toDiskNothingIsDecoded() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func toDiskNothingIsDecoded(_ kind: TransportKind) async throws {
         let png = try ImageLoaderTests.png()
-        let fixture = try Fixture { _, _ in .ok(png) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png) }
         let prefetcher = Prefetcher(loader: fixture.loader, destination: .disk)
         let requests = try Self.requests(0..<3)
         prefetcher.start(requests)
@@ -34,10 +36,13 @@ import Testing
         for request in requests { #expect(try await fixture.loader.image(for: request).source == .disk) }
     }
 
-    @Test func noMoreThanAllowedRunAtOnceAndWhatIsStoppedNeverBegins() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func noMoreThanAllowedRunAtOnceAndWhatIsStoppedNeverBegins(
+        _ kind: TransportKind
+    ) async throws {
         let png = try ImageLoaderTests.png()
         let valve = ScriptedTransport.Valve()
-        let fixture = try Fixture { _, _ in ScriptedTransport.Reply.ok(png).headHeld(by: valve) }
+        let fixture = try Fixture(over: kind) { _, _ in ScriptedTransport.Reply.ok(png).headHeld(by: valve) }
         let prefetcher = Prefetcher(loader: fixture.loader, maxConcurrent: 2)
         let requests = try Self.requests(0..<6)
         prefetcher.start(requests)
@@ -50,9 +55,10 @@ import Testing
         #expect(fixture.transport.mostRunning == 2)
     }
 
-    @Test func whilePausedNothingBegins() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func whilePausedNothingBegins(_ kind: TransportKind) async throws {
         let png = try ImageLoaderTests.png()
-        let fixture = try Fixture { _, _ in .ok(png) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png) }
         let prefetcher = Prefetcher(loader: fixture.loader)
         prefetcher.isPaused = true
         prefetcher.start(try Self.requests(0..<3))
@@ -63,8 +69,9 @@ import Testing
         #expect(fixture.transport.requests.count == 3)
     }
 
-    @Test func stoppingEverythingEndsTheTransfers() async throws {
-        let fixture = try Fixture { _, _ in
+    @Test(arguments: TransportKind.allCases)
+    func stoppingEverythingEndsTheTransfers(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { _, _ in
             ScriptedTransport.Reply.ok([1]).ending(.held(ScriptedTransport.Valve()))
         }
         let prefetcher = Prefetcher(loader: fixture.loader, maxConcurrent: 2)

@@ -54,9 +54,10 @@ import Testing
 
     static func url(_ name: String) throws -> URL { try #require(URL(string: "http://img.example/\(name)")) }
 
-    @Test func aRowGoesFromEmptyToSuccess() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func aRowGoesFromEmptyToSuccess(_ kind: TransportKind) async throws {
         let png = try ImageLoaderTests.png()
-        let fixture = try Fixture { _, _ in .ok(png) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png) }
         let loop = Loop()
         let row = RemoteImage(loader: fixture.loader, deliver: loop.delivery)
         #expect(row.phase.name == "empty")
@@ -67,9 +68,12 @@ import Testing
         #expect(row.progress == nil)
     }
 
-    @Test func aMemoryHitIsSuccessAtOnceAndNeverEmpty() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func aMemoryHitIsSuccessAtOnceAndNeverEmpty(_ kind: TransportKind)
+        async throws
+    {
         let png = try ImageLoaderTests.png()
-        let fixture = try Fixture { _, _ in .ok(png) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png) }
         let request = ImageRequest(url: try Self.url("a.png"))
         _ = try await fixture.loader.image(for: request)
         let row = RemoteImage(loader: fixture.loader, deliver: { _ in Issue.record("nothing is to be delivered") })
@@ -82,9 +86,14 @@ import Testing
         #expect(watcher.changes.withLock { $0 } == 1)
     }
 
-    @Test func aReusedRowNeverShowsTheOldPictureNorALateOne() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func aReusedRowNeverShowsTheOldPictureNorALateOne(_ kind: TransportKind)
+        async throws
+    {
         let (small, large) = (try ImageLoaderTests.png(10, 10), try ImageLoaderTests.png(60, 60))
-        let fixture = try Fixture { request, _ in .ok(request.url.path.hasSuffix("small.png") ? small : large) }
+        let fixture = try Fixture(over: kind) { request, _ in
+            .ok(request.url.path.hasSuffix("small.png") ? small : large)
+        }
         let loop = Loop()
         let row = RemoteImage(loader: fixture.loader, deliver: loop.delivery)
         let (first, second) = (
@@ -106,9 +115,10 @@ import Testing
         #expect(row.phase.image?.bitmap.width == 10, "memory has it")
     }
 
-    @Test func aFailedRowCanBeRetried() async throws {
+    @Test(arguments: TransportKind.allCases)
+    func aFailedRowCanBeRetried(_ kind: TransportKind) async throws {
         let png = try ImageLoaderTests.png()
-        let fixture = try Fixture { _, number in number == 1 ? .status(503) : .ok(png) }
+        let fixture = try Fixture(over: kind) { _, number in number == 1 ? .status(503) : .ok(png) }
         let loop = Loop()
         let row = RemoteImage(loader: fixture.loader, deliver: loop.delivery)
         row.retry()
@@ -124,8 +134,11 @@ import Testing
         #expect(fixture.transport.requests.count == 2)
     }
 
-    @Test func aCancelledRowStaysAsItIsAndStopsTheTransfer() async throws {
-        let fixture = try Fixture { _, _ in
+    @Test(arguments: TransportKind.allCases)
+    func aCancelledRowStaysAsItIsAndStopsTheTransfer(_ kind: TransportKind)
+        async throws
+    {
+        let fixture = try Fixture(over: kind) { _, _ in
             ScriptedTransport.Reply.ok([1]).ending(.held(ScriptedTransport.Valve()))
         }
         let loop = Loop()
@@ -138,8 +151,9 @@ import Testing
         #expect(row.phase.name == "empty")
     }
 
-    @Test func aReleasedRowStopsTheTransfer() async throws {
-        let fixture = try Fixture { _, _ in
+    @Test(arguments: TransportKind.allCases)
+    func aReleasedRowStopsTheTransfer(_ kind: TransportKind) async throws {
+        let fixture = try Fixture(over: kind) { _, _ in
             ScriptedTransport.Reply.ok([1]).ending(.held(ScriptedTransport.Valve()))
         }
         var row: RemoteImage? = RemoteImage(loader: fixture.loader, deliver: Loop().delivery)
@@ -149,9 +163,12 @@ import Testing
         await fixture.transport.cancelled(atLeast: 1)
     }
 
-    @MainActor @Test func theMainQueueIsTheDefault() async throws {
+    @MainActor @Test(arguments: TransportKind.allCases)
+    func theMainQueueIsTheDefault(_ kind: TransportKind)
+        async throws
+    {
         let png = try ImageLoaderTests.png()
-        let fixture = try Fixture { _, _ in .ok(png) }
+        let fixture = try Fixture(over: kind) { _, _ in .ok(png) }
         let row = RemoteImage(loader: fixture.loader)
         let (changes, change) = AsyncStream.makeStream(of: Bool.self)
         withObservationTracking {

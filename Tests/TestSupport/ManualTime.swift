@@ -23,11 +23,19 @@ package final class ManualTime: TimeSource {
 
     private let state: Lock<State>
     private let sleepsAdvance: Bool
+    private let leastAdvance: Double
 
-    /// - Parameter now: 2026-01-15T12:00:00Z by default.
-    package init(now: Timestamp = Timestamp(milliseconds: 1_768_478_400_000), sleepsAdvance: Bool = false) {
+    /// - Parameters:
+    ///   - now: 2026-01-15T12:00:00Z by default.
+    ///   - leastAdvance: seconds; shorter sleeps do not turn the clock. For code that looks at the clock again and again:
+    ///     what it waits for should not come by its looking.
+    package init(
+        now: Timestamp = Timestamp(milliseconds: 1_768_478_400_000), sleepsAdvance: Bool = false,
+        leastAdvance: Double = 0
+    ) {
         state = Lock(State(now: now))
         self.sleepsAdvance = sleepsAdvance
+        self.leastAdvance = leastAdvance
     }
 
     package var now: Timestamp { state.withLock { $0.now } }
@@ -66,6 +74,9 @@ package final class ManualTime: TimeSource {
     package func sleep(seconds: Double) async throws {
         try Task.checkCancellation()
         if sleepsAdvance {
+            guard seconds == 0 || seconds >= leastAdvance else {
+                return try await Task.sleep(nanoseconds: 5_000_000)
+            }
             state.withLock { $0.slept.append(seconds) }
             advance(seconds: seconds)
             await Task.yield()

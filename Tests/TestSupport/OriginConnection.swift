@@ -23,6 +23,9 @@ struct OriginConnection {
         case .wait(let gate):
             core.pass(gate)
             return true
+        case .pause(let milliseconds):
+            usleep(milliseconds * 1000)
+            return true
         case .hold:
             while !clientHasGone(within: -1) {}
             return false

@@ -6,6 +6,8 @@ public struct OriginReply: Sendable {
         case send([UInt8])
         /// Waits until the gate is opened, or the origin stops.
         case wait(Gate)
+        /// Sends nothing for so many milliseconds: a network that is far away.
+        case pause(UInt32)
         /// Sends nothing until the client has gone.
         case hold
         /// Sends these bytes again and again until the client has gone, with a pause of so many milliseconds.

@@ -1,7 +1,8 @@
 import Foundation
 import Larder
 
-/// A transport without a network: a closure says what each request is answered, and tests see what was asked.
+/// A transport whose answers a closure gives, and tests see what was asked: without a network, or with the answers sent
+/// by a server on loopback and fetched by one of the engine's transports.
 ///
 ///     let transport = ScriptedTransport { request, number in
 ///         request.fields["if-none-match"] == nil ? .ok(bytes, ["ETag": "\"a\""]) : .status(304)
@@ -108,14 +109,20 @@ package final class ScriptedTransport: Transport {
 
     package let name = "scripted"
     private let script: Script
+    private let served: ServedScript?
     private let state = Lock(State())
 
-    /// - Parameter script: `number` counts requests from 1.
-    package init(_ script: @escaping Script) { self.script = script }
+    /// - Parameters:
+    ///   - kind: what carries the answers.
+    ///   - script: `number` counts requests from 1.
+    package init(over kind: TransportKind = .scripted, _ script: @escaping Script) {
+        self.script = script
+        served = ServedScript(kind)
+    }
 
     /// What was asked so far, in order.
     package var requests: [TransportRequest] { state.withLock { $0.requests } }
-    /// Bodies that nobody wanted to the end.
+    /// Bodies that nobody wanted to the end; over the wire, also answers that nobody waited for.
     package var cancelled: Int { state.withLock { $0.cancelled } }
     /// The most exchanges that were open at once.
     package var mostRunning: Int { state.withLock { $0.mostRunning } }
@@ -136,6 +143,47 @@ package final class ScriptedTransport: Transport {
         }
     }
 
+    /// The same, fetched over the wire.
+    private func open(
+        _ request: TransportRequest, _ number: Int, _ reply: Reply, _ served: ServedScript
+    ) async throws(ImageError) -> TransportResponse {
+        var response: TransportResponse
+        do throws(ImageError) { response = try await served.open(request, number, reply) } catch {
+            change { state in
+                state.running -= 1
+                if case .cancelled = error { state.cancelled += 1 }
+            }
+            throw error
+        }
+        let arriving = response.body
+        let body = ResponseBody(onCancel: { [self] in
+            arriving.cancel()
+            change { state in
+                state.cancelled += 1
+                state.running -= 1
+            }
+        })
+        Task { [weak body, self] in
+            do throws(ImageError) {
+                while let bytes = try await arriving.next() {
+                    guard let body else { return arriving.cancel() }
+                    _ = bytes.withUnsafeBytes { body.push($0) }
+                }
+                end(body, nil)
+            } catch {
+                end(body, error)
+            }
+        }
+        response.body = body
+        return response
+    }
+
+    private func end(_ body: ResponseBody?, _ error: ImageError?) {
+        guard let body, !body.isFinished else { return }
+        change { $0.running -= 1 }
+        body.finish(error)
+    }
+
     private func change(_ body: (inout State) -> Void) {
         let ready = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             body(&state)
@@ -148,13 +196,15 @@ package final class ScriptedTransport: Transport {
     }
 
     package func open(_ request: TransportRequest) async throws(ImageError) -> TransportResponse {
-        let number = state.withLock { $0.requests.count + 1 }
+        var number = 0
         change { state in
             state.requests.append(request)
+            number = state.requests.count
             state.running += 1
             state.mostRunning = max(state.mostRunning, state.running)
         }
         let reply = script(request, number)
+        if let served { return try await open(request, number, reply, served) }
         if let valve = reply.headHeld { await valve.opened() }
         if let failure = reply.failure {
             change { $0.running -= 1 }
