@@ -86,7 +86,7 @@
         }
 
         /// Checked where the socket is made, so whatever the name server says; and again on a connection that stands.
-        @Test(arguments: ["127.0.0.1", "localhost"])
+        @Test(arguments: ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
         func publicOnlyHoldsForNewAndForReusedConnections(_ host: String) async throws {
             let origin = try Origin()
             origin.otherwise { _ in .ok([1]) }
@@ -102,6 +102,22 @@
             // The connection that was refused is closed.
             #expect(origin.connections == 2)
             #expect(origin.requests.count == 2)
+        }
+
+        @Test func proxyComesFromTheEnvironmentAsCurlReadsIt() async throws {
+            await #expect(processExitsWith: .success) {
+                let (proxy, direct) = (try Origin(), try Origin())
+                proxy.otherwise { _ in .ok([1]) }
+                direct.otherwise { _ in .ok([2]) }
+                setenv("http_proxy", "http://127.0.0.1:\(proxy.port)", 1)
+                setenv("no_proxy", "127.0.0.1", 1)
+                let transport = CurlTransport()
+                let url = try #require(URL(string: "http://images.example/a"))
+                guard try await transport.open(.init(url: url)).body.all() == [1],
+                    proxy.requests.map(\.target) == ["http://images.example/a"],
+                    try await transport.open(.init(url: direct.url("/b"))).body.all() == [2]
+                else { exit(1) }
+            }
         }
 
         /// A proxy would look the name up where nobody can check the address.

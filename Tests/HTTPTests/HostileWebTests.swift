@@ -4,9 +4,11 @@ import Testing
 
 @testable import Larder
 
-/// Every case of the hostile web over every transport: the right code, in time, and nothing left behind.
+/// Every case of the hostile web over every transport, through the cache: the right code, in time, and nothing left
+/// behind; what was stored before is still there and good.
 @Suite(.timeLimit(.minutes(2))) struct HostileWebTests {
-    @Test(arguments: HostileCase.all.filter { !$0.endsURLSession })
+    /// One after the other: many sessions at once in one process leave each other no processor.
+    @Test(.serialized, arguments: HostileCase.all.filter { !$0.endsURLSession })
     func overURLSession(_ hostile: HostileCase) async throws {
         try await check(hostile, over: URLSessionTransport(configuration: .init(transfersAtOnce: 4, stallTimeout: 4)))
     }
@@ -33,24 +35,51 @@ import Testing
     private func check(_ hostile: HostileCase, over make: @autoclosure () -> any Transport) async throws {
         let origin = try Origin()
         hostile.prepare(origin)
-        await fetch(hostile, from: origin, over: make())
+        try await fetch(hostile, from: origin, over: make())
         // The transport has been released: whatever it still had open is a leak.
         if origin.connections > 0 { await origin.allConnectionsClosed() }
     }
 
-    private func fetch(_ hostile: HostileCase, from origin: Origin, over transport: any Transport) async {
+    private func fetch(_ hostile: HostileCase, from origin: Origin, over transport: any Transport) async throws {
+        let directory = TemporaryDirectory()
+        let disk = try DiskTier(directory: directory.path)
+        var configuration = FetcherConfiguration()
+        configuration.retries = .none
+        let fetcher = CachingFetcher(
+            client: HTTPClient(transport: transport), disk: disk, executor: BlockingExecutor(name: "disk", width: 1),
+            configuration: configuration)
+        let request = FetchRequest(
+            url: try NormalizedURL(origin.url("/image")), policy: .reload, maxBytes: HostileCase.maxBytes,
+            deadlines: hostile.deadlines(over: transport.name))
+        let older = SampleImage.png(300)
+        try store(older, request.key, disk)
+
         var detail = ""
         var outcome = HostileCase.Outcome.image
+        var stored = older
         do throws(ImageError) {
-            let bytes = try await load(
-                origin.url("/image"), over: transport, deadlines: hostile.deadlines(over: transport.name))
-            #expect(bytes.starts(with: HostileCase.image))
+            stored = try await fetcher.fetch(request).readPayload()
+            #expect(stored.starts(with: HostileCase.image))
         } catch {
             outcome = .failure(error.code)
             detail = error.details.detail
             #expect(error.url?.contains("secret") == false)
         }
         #expect(outcome == hostile.outcome(over: transport.name), "\(detail)")
+        #expect(try disk.entry(for: request.key)?.payload() == stored)
+        #expect(directory.files(under: "tmp").isEmpty)
+        #expect(
+            directory.files().filter { $0.wholeMatch(of: /[0-9a-f]{2}\/[0-9a-f]{30}/) != nil } == [request.key.file])
+    }
+
+    private func store(_ bytes: [UInt8], _ key: CacheKey, _ disk: DiskTier) throws {
+        let writer = try disk.begin(key)
+        try bytes.withRawBytes { (bytes) throws(ImageError) in try writer.append(bytes) }
+        let now = SystemTime().now
+        _ = try writer.commit(
+            EntryMetadata(
+                key: key, finalURL: key.url, status: 200, requestTime: now, responseTime: now,
+                freshness: StoredFreshness(freshUntil: now.adding(seconds: 60))))
     }
 }
 
