@@ -14,7 +14,7 @@ enum LoaderSetup {
     ) throws -> ImageLoader {
         let connection = loading.connection
         var configuration = ImageLoader.Configuration()
-        configuration.transport = Transports.make(connection.transport)
+        configuration.transport = Transports.make(connection)
         configuration.redirects = connection.redirects
         configuration.hosts = connection.hosts
         configuration.addresses = connection.addresses
@@ -24,6 +24,7 @@ enum LoaderSetup {
         configuration.retries.maxRetries = loading.retries
         configuration.retries.baseDelay = loading.retryDelay
         configuration.bytesPerSecond = loading.bytesPerSecond
+        configuration.requestsPerSecondPerHost = loading.requestsPerSecond
         configuration.keepsRobots = loading.keepsRobots
         configuration.keepsRobotsTag = loading.keepsRobotsTag
         configuration.maxFetches = parallel

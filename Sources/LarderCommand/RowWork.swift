@@ -75,9 +75,7 @@ struct RowWork: Sendable {
     private static func pool(
         _ arguments: Arguments, _ loading: LoadingOptions, _ count: Int
     ) throws(UsageError) -> WorkerPool {
-        var words = try arguments.words.filter { !$0.hasPrefix("--limit-rate=") }
-        // Each has its share; what one does not use is not another's.
-        if let rate = loading.bytesPerSecond { words.append("--limit-rate=\(max(1, rate / count))") }
+        let words = loading.share(of: try arguments.words, amongWorkers: count)
         let isVerbose = try arguments.flag("verbose")
         var environment = ProcessInfo.processInfo.environment
         environment["SWIFT_BACKTRACE"] = "enable=no"

@@ -13,7 +13,7 @@ enum VersionText {
 
     /// Names and versions of the libraries in this build.
     static var libraries: [(name: String, version: String)] {
-        [
+        var libraries = [
             ("libpng", PNG_LIBPNG_VER_STRING),
             ("libjpeg", "API \(JPEG_LIB_VERSION)"),
             ("SQLite", String(cString: sqlite3_libversion())),
@@ -22,6 +22,12 @@ enum VersionText {
             ("zlib", String(cString: zlibVersion())),
             ("libmicrohttpd", String(cString: MHD_get_version())),
         ]
+        #if Curl
+            // With its TLS library and the versions of HTTP that it speaks.
+            let parts = CurlTransport.version.dropFirst("libcurl ".count).split(separator: ", ", maxSplits: 1)
+            libraries.append(("libcurl", parts.joined(separator: " (") + (parts.count > 1 ? ")" : "")))
+        #endif
+        return libraries
     }
 
     static var transports: [String] {

@@ -19,6 +19,8 @@ extension ImageLoader {
         public var maxFetches = 16
         /// Requests under way to one host at once. 6 by default.
         public var maxFetchesPerHost = 6
+        /// Requests a second that begin to one host, redirects counted; nil, the default, for no limit.
+        public var requestsPerSecondPerHost: Double?
         /// Bytes a second of all transfers together; nil, the default, for no limit.
         public var bytesPerSecond: Int?
         /// Sent as `User-Agent`: who asks, and where to complain.
@@ -92,7 +94,8 @@ extension ImageLoader.Configuration {
         var fetcher = FetcherConfiguration()
         fetcher.freshness = freshness
         fetcher.retries = retries
-        fetcher.limits = HostLimiter.Limits(total: maxFetches, perHost: maxFetchesPerHost)
+        fetcher.limits = HostLimiter.Limits(
+            total: maxFetches, perHost: maxFetchesPerHost, perSecond: requestsPerSecondPerHost)
         fetcher.bytesPerSecond = bytesPerSecond
         fetcher.userAgent = userAgent
         fetcher.addresses = addresses

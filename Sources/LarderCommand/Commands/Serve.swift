@@ -204,10 +204,11 @@ private struct Network {
         configuration.fields = loading.connection.fields
         configuration.policy = loading.policy
         let shared = Set((LoadingOptions.table + CommonOptions.all).map { "--" + $0.name })
-        let words = try arguments.words.filter { shared.contains(String($0.prefix { $0 != "=" })) }
+        let given = try arguments.words.filter { shared.contains(String($0.prefix { $0 != "=" })) }
         var environment = ProcessInfo.processInfo.environment
         environment["SWIFT_BACKTRACE"] = "enable=no"
         let count = try arguments.integer("fetch-workers", in: 1...64) ?? 2
+        let words = loading.share(of: given, amongWorkers: count)
         let runner = WorkerRunner(
             LoaderRunner(loader, configuration: configuration),
             pool: WorkerPool(

@@ -13,6 +13,10 @@ struct ConnectionOptions: Sendable {
         .value(
             "transport", "NAME", "urlsession, or curl where it is built in", default: "urlsession",
             choices: VersionText.transports),
+        .value("proxy", "URL", "go through this proxy, as curl's; '' for none; wants --transport curl"),
+        .value(
+            "cacert", "FILE", "trust these authorities (PEM) in place of the system's; wants --transport curl",
+            completion: .file),
         .value("max-redirs", "N", "redirects followed", default: "20"),
         .value("allow-host", "PATTERN", "ask only such hosts: example.com, *.example.com", repeatable: true),
         .value("deny-host", "PATTERN", "never ask such hosts", repeatable: true),
@@ -24,6 +28,10 @@ struct ConnectionOptions: Sendable {
     var limits = ImageLimits()
     var fields = HTTPFields()
     var transport = "urlsession"
+    /// Empty for none; nil for what the environment says.
+    var proxy: String?
+    /// The path of a PEM file; nil for the system's.
+    var authorities: String?
     var redirects = RedirectPolicy()
     var hosts = HostPolicy()
     var addresses = AddressPolicy.any
@@ -43,11 +51,41 @@ struct ConnectionOptions: Sendable {
         hosts.allowed = try Self.patterns("allow-host", arguments)
         hosts.denied = try Self.patterns("deny-host", arguments)
         if try arguments.flag("public-only") { addresses = .publicOnly }
+        proxy = try arguments.string("proxy")
+        authorities = try arguments.string("cacert")
+        try checkWay()
+    }
+
+    /// URLSession takes its proxy from the environment and its authorities from the system, and nothing else.
+    private func checkWay() throws(UsageError) {
+        if let proxy {
+            guard transport == "curl" else {
+                throw UsageError(
+                    "--proxy needs --transport curl",
+                    hint: "Or set http_proxy and https_proxy in the environment: urlsession reads those.")
+            }
+            guard addresses == .any || proxy.isEmpty else {
+                throw UsageError("--proxy and --public-only cannot both be: a proxy looks names up by itself")
+            }
+            guard proxy.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7F }) else {
+                throw UsageError(
+                    "--proxy cannot be '\(proxy)'", hint: "It wants http://host:port or socks5h://host:port.")
+            }
+        }
+        if let authorities {
+            guard transport == "curl" else {
+                throw UsageError(
+                    "--cacert needs --transport curl", hint: "urlsession trusts the authorities of the system.")
+            }
+            guard FileManager.default.isReadableFile(atPath: authorities) else {
+                throw UsageError("--cacert: the file \(authorities) cannot be read")
+            }
+        }
     }
 
     /// A client as was asked for.
     var client: HTTPClient {
-        HTTPClient(transport: Transports.make(transport), redirects: redirects, hosts: hosts)
+        HTTPClient(transport: Transports.make(self), redirects: redirects, hosts: hosts)
     }
 
     private mutating func add(_ field: String) throws(UsageError) {

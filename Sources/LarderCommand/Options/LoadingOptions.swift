@@ -9,6 +9,7 @@ struct LoadingOptions: Sendable {
             .flag("refresh", "fetch anew what is in the cache"),
             .flag("offline", "never use the network; what is missing fails as not_cached", common: true),
             .value("limit-rate", "BYTES", "a second, of all transfers together"),
+            .value("host-rate", "N", "requests a second that begin to one host; 0.5 is one in two seconds"),
             .flag("robots", "keep to robots.txt"),
             .flag("respect-robots-tag", "refuse what X-Robots-Tag: noai or noimageai forbids"),
             .value("max-size", "BYTES", "of the cache directory", default: "2G"),
@@ -19,6 +20,7 @@ struct LoadingOptions: Sendable {
     var retries = 3
     var retryDelay = 0.5
     var bytesPerSecond: Int?
+    var requestsPerSecond: Double?
     var keepsRobots = false
     var keepsRobotsTag = false
     var policy = CachePolicy.http
@@ -35,9 +37,18 @@ struct LoadingOptions: Sendable {
         policy = isOffline ? .offlineOnly() : refreshes ? .reload : .http
         bytesPerSecond = try arguments.bytes("limit-rate")
         if bytesPerSecond == 0 { throw UsageError("--limit-rate must be more than 0") }
+        requestsPerSecond = try arguments.number("host-rate", in: 0.001...1_000_000)
         keepsRobots = try arguments.flag("robots")
         keepsRobotsTag = try arguments.flag("respect-robots-tag")
         maxCacheBytes = try arguments.bytes("max-size")
         maxCacheAge = try arguments.duration("max-age")
+    }
+
+    /// The options of one of several workers: each has its share of the rates; what one does not use is not another's.
+    func share(of words: [String], amongWorkers count: Int) -> [String] {
+        var words = words.filter { !$0.hasPrefix("--limit-rate=") && !$0.hasPrefix("--host-rate=") }
+        if let rate = bytesPerSecond { words.append("--limit-rate=\(max(1, rate / count))") }
+        if let rate = requestsPerSecond { words.append("--host-rate=\(max(0.001, rate / Double(count)))") }
+        return words
     }
 }
