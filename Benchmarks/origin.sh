@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # An origin to measure against: nginx on 127.0.0.1 over a folder of images.
-#   origin.sh start DIR PORT [WORKERS]    origin.sh stop DIR
+#   origin.sh start DIR PORT [WORKERS]    origin.sh stop DIR    origin.sh run DIR PORT [WORKERS], in the foreground
 set -euo pipefail
 directory=$(realpath "$2")
 case $1 in
-start)
+start | run)
+    daemon=on
+    [ "$1" = start ] || daemon=off
     cat >"$directory/nginx.conf" <<CONF
 user root;
+daemon $daemon;
 worker_processes ${4:-1};
 pid $directory/nginx.pid;
 error_log $directory/error.log;
@@ -17,7 +20,7 @@ http {
     server { listen 127.0.0.1:$3 backlog=4096; root $directory/www; }
 }
 CONF
-    /usr/sbin/nginx -c "$directory/nginx.conf"
+    exec /usr/sbin/nginx -c "$directory/nginx.conf"
     ;;
 stop) kill "$(cat "$directory/nginx.pid")" ;;
 esac

@@ -7,11 +7,15 @@ import Larder
 //
 //     URLSessionBench bare http://127.0.0.1:8080/100k/ 2000 4
 //     URLSessionBench client http://127.0.0.1:8080/100k/,http://127.0.0.2:8080/100k/ 2000 4
+//     URLSessionBench engine http://127.0.0.1:8080/100k/ 2000 8       8 requests at once, transfers as it comes
 
 struct Job: Sendable {
     var bases: [String]
     var count: Int
+    /// Transfers at once.
     var width: Int
+    /// Requests at once.
+    var asked: Int
 
     func url(_ index: Int) -> URL {
         guard let url = URL(string: bases[index % bases.count] + String(index)) else {
@@ -41,12 +45,11 @@ func fetch(_ url: URL, _ client: HTTPClient) async -> Int? {
     }
 }
 
-/// Twice as many requests as transfers, so that the transport's gate is never without one that waits.
 func fetchAll(_ job: Job, _ client: HTTPClient) async -> Outcome {
     var outcome = Outcome()
     await withTaskGroup(of: Int?.self) { group in
         var next = 0
-        while next < min(job.width * 2, job.count) {
+        while next < min(job.asked, job.count) {
             group.addTask { [next] in await fetch(job.url(next), client) }
             next += 1
         }
@@ -62,16 +65,21 @@ func fetchAll(_ job: Job, _ client: HTTPClient) async -> Outcome {
 }
 
 let arguments = CommandLine.arguments
-guard arguments.count == 5, ["bare", "client"].contains(arguments[1]), let count = Int(arguments[3]),
+guard arguments.count == 5, ["bare", "client", "engine"].contains(arguments[1]), let count = Int(arguments[3]),
     let width = Int(arguments[4])
 else {
-    warn("usage: URLSessionBench bare|client BASE[,BASE] COUNT PARALLEL")
+    warn("usage: URLSessionBench bare|client|engine BASE[,BASE] COUNT PARALLEL")
     exit(2)
 }
-let job = Job(bases: arguments[2].split(separator: ",").map(String.init), count: count, width: width)
-let transport = URLSessionTransport(configuration: .init(transfersAtOnce: width))
+let isBare = arguments[1] == "bare"
+let isEngine = arguments[1] == "engine"
+// Where the transfers at once are set, twice as many requests: the transport's gate is never without one that waits.
+let job = Job(
+    bases: arguments[2].split(separator: ",").map(String.init), count: count, width: width,
+    asked: isEngine ? width : width * 2)
+let transport = URLSessionTransport(configuration: .init(transfersAtOnce: isEngine ? nil : width))
 let begin = ContinuousClock.now
-let outcome = arguments[1] == "bare" ? Bare(job).run() : await fetchAll(job, HTTPClient(transport: transport))
+let outcome = isBare ? Bare(job).run() : await fetchAll(job, HTTPClient(transport: transport))
 let time = ContinuousClock.now - begin
 let seconds = Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18
 var usage = rusage()
