@@ -100,9 +100,12 @@ package final class BlockingExecutor: Sendable {
         private func serve() {
             condition.lock()
             while true {
-                if let body = next() {
+                var body = next()
+                if body != nil {
                     condition.unlock()
-                    body()
+                    body?()
+                    // Released without the lock: with it may go the last reference to the executor, whose end locks.
+                    body = nil
                     condition.lock()
                 } else if closed {
                     break
