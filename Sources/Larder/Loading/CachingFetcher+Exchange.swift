@@ -204,7 +204,7 @@ extension CachingFetcher {
         // What was stored before must not outlive an answer that takes its place (RFC 9111 §4).
         if !stores, let disk, plan.method == "GET", status == 200 {
             let key = plan.key
-            executor.detach { disk.remove(key) }
+            await executor.perform { disk.remove(key) }
         }
         let named = response.fields.values("content-type").first.flatMap { ImageFormat(contentType: $0) }
         let mismatch = check.header.map { $0.format != named } ?? false
