@@ -26,7 +26,7 @@ import Testing
     }
 
     #if Curl
-        @Test(arguments: HostileCase.all)
+        @Test(.serialized, arguments: HostileCase.all)
         func overCurl(_ hostile: HostileCase) async throws {
             try await check(hostile, over: CurlTransport(configuration: .init(proxy: .none)))
         }

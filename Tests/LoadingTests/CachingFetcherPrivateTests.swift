@@ -99,6 +99,7 @@ import Testing
             var configuration = ImageLoader.Configuration()
             configuration.transport = transport
             configuration.cacheDirectory = directory.path
+            configuration.memory.emptiesUnderPressure = false
             return try ImageLoader(configuration, time: time)
         }
         let request = ImageRequest(url: ImageLoaderTests.url, thumbnail: ThumbnailSize("4x4"))

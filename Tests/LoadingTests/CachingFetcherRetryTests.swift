@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite struct CachingFetcherRetryTests {
+@Suite(.timeLimit(.minutes(2))) struct CachingFetcherRetryTests {
     private typealias Fixture = CachingFetcherFixture
 
     private func fixture(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite struct CachingFetcherSharingTests {
+@Suite(.timeLimit(.minutes(2))) struct CachingFetcherSharingTests {
     private typealias Fixture = CachingFetcherFixture
     private typealias Valve = ScriptedTransport.Valve
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite struct CachingFetcherTests {
+@Suite(.timeLimit(.minutes(2))) struct CachingFetcherTests {
     private typealias Fixture = CachingFetcherFixture
 
     @Test(arguments: TransportKind.allCases)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite struct ImageLoaderTests {
+@Suite(.timeLimit(.minutes(2))) struct ImageLoaderTests {
     /// A loader over a scripted transport, in a directory of its own.
     struct Fixture {
         let directory = TemporaryDirectory()
@@ -21,6 +21,8 @@ import Testing
             configuration.transport = transport
             configuration.cacheDirectory = hasDisk ? directory.path : nil
             configuration.retries = .none
+            // What else the machine does is no part of the test.
+            configuration.memory.emptiesUnderPressure = false
             change(&configuration)
             loader = try ImageLoader(configuration, time: time)
         }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite struct PrefetcherTests {
+@Suite(.timeLimit(.minutes(2))) struct PrefetcherTests {
     typealias Fixture = ImageLoaderTests.Fixture
 
     static func requests(_ range: Range<Int>) throws -> [ImageRequest] {

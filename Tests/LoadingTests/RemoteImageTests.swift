@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-@Suite struct RemoteImageTests {
+@Suite(.timeLimit(.minutes(2))) struct RemoteImageTests {
     typealias Fixture = ImageLoaderTests.Fixture
 
     /// Runs deliveries when the test says so, on the test's own thread: a main loop that is not the main actor's.

@@ -122,7 +122,7 @@ package final class ScriptedTransport: Transport {
 
     /// What was asked so far, in order.
     package var requests: [TransportRequest] { state.withLock { $0.requests } }
-    /// Bodies that nobody wanted to the end; over the wire, also answers that nobody waited for.
+    /// Bodies that nobody wanted to the end, and answers that nobody waited for.
     package var cancelled: Int { state.withLock { $0.cancelled } }
     /// The most exchanges that were open at once.
     package var mostRunning: Int { state.withLock { $0.mostRunning } }
@@ -180,7 +180,11 @@ package final class ScriptedTransport: Transport {
 
     private func end(_ body: ResponseBody?, _ error: ImageError?) {
         guard let body, !body.isFinished else { return }
-        change { $0.running -= 1 }
+        change { state in
+            state.running -= 1
+            // URLSession ends a body itself where the wait for its head was cancelled as the head came.
+            if case .cancelled? = error { state.cancelled += 1 }
+        }
         body.finish(error)
     }
 
@@ -211,7 +215,10 @@ package final class ScriptedTransport: Transport {
             throw failure
         }
         if Task.isCancelled {
-            change { $0.running -= 1 }
+            change { state in
+                state.running -= 1
+                state.cancelled += 1
+            }
             throw .cancelled(.init("cancelled before the head came"))
         }
         let body = ResponseBody(onCancel: { [self] in

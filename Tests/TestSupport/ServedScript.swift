@@ -27,6 +27,8 @@ final class ServedScript: Sendable {
         replies.withLock { $0[target] = wire }
         var request = request
         request.url = origin.url(target)
+        // A script may hold an answer back for as long as it takes, on a machine that is busy.
+        (request.deadlines.connect, request.deadlines.idle) = (3600, 3600)
         return try await transport.open(request)
     }
 }
