@@ -16,7 +16,7 @@ PACKAGES  := libpng-dev:libpng libjpeg62-turbo-dev:libjpeg libsqlite3-dev:sqlite
              libxxhash-dev:libxxhash zlib1g-dev:zlib libmicrohttpd-dev:libmicrohttpd \
              libcurl4-openssl-dev:libcurl
 
-.PHONY: help run test build debug install uninstall command-line deps lint format clean
+.PHONY: help run test sanitize build debug install uninstall command-line deps lint format clean
 
 help:
 	@sed -n 's/^# make /make /p; s/^#  /     /p' Makefile
@@ -40,6 +40,9 @@ test: deps
 	        echo "make: once more, because URLSession stalls on a busy machine" >&2; \
 	        $(SWIFT) test $(TRAITS) --skip-build --disable-xctest --filter "^$${room}Tests\."; } || exit 1; \
 	done
+
+sanitize: deps ## run the engine's tests under ThreadSanitizer and AddressSanitizer
+	Tests/Scripts/sanitize.sh
 
 build: deps ## build for release
 	$(SWIFT) build $(TRAITS) -c release --product larder
