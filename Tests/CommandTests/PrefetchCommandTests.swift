@@ -108,6 +108,19 @@ struct PrefetchCommandTests {
         #expect(origin.requests.isEmpty)
     }
 
+    @Test func reportsHowOftenAFailedRowWasTried() async throws {
+        origin.on("/down.png", .status(503))
+        let list = try manifest([url("/down.png"), url("/missing.png"), "no url"])
+        let arguments = ["--retry", "2", "--retry-delay", "0.01", "--workers", "0", "--report", folder + "/r.jsonl"]
+        #expect(
+            await Program.run(["prefetch", list, "-q", "--cache", folder + "/cache"] + arguments, kept.console())
+                == .noneSucceeded)
+        let attempts = try report("r.jsonl").sorted { ($0["row"] as? Int ?? 0) < ($1["row"] as? Int ?? 0) }.map {
+            $0["attempts"] as? Int
+        }
+        #expect(attempts == [3, 1, 0])
+    }
+
     @Test func surveysWithoutTheNetwork() async throws {
         let list = try manifest([url("/a.png"), url("/a.png"), "x"])
         #expect(await run("prefetch", list, "--dry-run", "--json") == .success)

@@ -87,6 +87,20 @@ struct RemoteManifestTests {
         #expect(origin.requests.map { $0["x-key"] } == ["secret", "secret"])
     }
 
+    @Test func readsURLsRelativeToTheirPage() async throws {
+        let page = #"["/a.png","b/c.png?x=1","//cdn.example/d","HTTPS://e.example/f"," http://g/h ","사진.png","?q",""]"#
+        origin.on("/lists/first", .redirect("/moved/list"))
+        origin.on("/moved/list", json(page))
+        let base = origin.url("/").absoluteString
+        let found = try await rows(manifest("/lists/first")).get()
+        #expect(
+            found.map(\.url) == [
+                base + "a.png", base + "moved/b/c.png?x=1", "http://cdn.example/d", "HTTPS://e.example/f",
+                " http://g/h ",
+                base + "moved/%EC%82%AC%EC%A7%84.png", base + "moved/list?q", "",
+            ])
+    }
+
     @Test func followsNoMorePagesThanAsked() async throws {
         origin.otherwise { request in
             .ok(Array(#"["http://a/x"]"#.utf8), type: "application/json", [("Link", "<\(request.target)1>; rel=next")])

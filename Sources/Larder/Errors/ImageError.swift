@@ -45,6 +45,8 @@ public enum ImageError: Error, Sendable, Hashable {
         public var retryAfter: Double?
         /// Whether the fault is known to pass: overrides the case's own answer of ``ImageError/isRetryable``.
         public var isTransient: Bool?
+        /// Requests that were sent before it was given up; nil where that was not counted.
+        public var attempts: Int?
 
         public init(_ detail: String = "", url: String? = nil, retryAfter: Double? = nil, isTransient: Bool? = nil) {
             self.detail = detail

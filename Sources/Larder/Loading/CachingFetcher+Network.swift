@@ -123,7 +123,7 @@ extension CachingFetcher {
     ) async throws(ImageError) -> FetchResult {
         guard let stored = plan.stored, mayStandIn(plan, for: error) else {
             remember(error, plan.request, plan.key)
-            throw error
+            throw error.mapDetails { $0.attempts = attempts }
         }
         configuration.observer?(.servedStale(error), plan.key)
         var result = Self.hit(stored.entry, isStale: time.now >= stored.entry.freshness.freshUntil)

@@ -27,6 +27,8 @@ package final class RemoteManifest: RowSource, @unchecked Sendable {
     /// A page that has begun to arrive.
     private struct Page {
         var source: ChannelSource
+        /// What relative URLs in it are relative to.
+        var base: URL
         var next: URL?
         var format: ManifestFormat?
     }
@@ -39,6 +41,7 @@ package final class RemoteManifest: RowSource, @unchecked Sendable {
     private let current = Lock(Current())
     private var reader: ManifestReader?
     private var nextURL: URL?
+    private var base: URL
     private var pages = 0
     private var rows = 0
 
@@ -54,6 +57,7 @@ package final class RemoteManifest: RowSource, @unchecked Sendable {
     ) {
         start = url
         nextURL = url
+        base = url
         self.client = client
         self.configuration = configuration
         self.options = options
@@ -86,9 +90,20 @@ package final class RemoteManifest: RowSource, @unchecked Sendable {
             for index in found.indices {
                 rows += 1
                 found[index].number = rows
+                found[index].url = absolute(found[index].url)
             }
             return found
         }
+    }
+
+    /// An API names its images as its pages name theirs: `/a.png` and `//host/a.png` are relative to the list
+    /// (RFC 3986 §5).
+    private func absolute(_ text: String) -> String {
+        let start = text.drop(while: \.isWhitespace)
+        guard let first = start.first else { return text }
+        let scheme = start.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
+        if first.isLetter, !scheme.isEmpty, start.dropFirst(scheme.count).first == ":" { return text }
+        return base.resolving(reference: String(start))?.absoluteString ?? text
     }
 
     /// Blocks until the page's head has come.
@@ -115,6 +130,7 @@ package final class RemoteManifest: RowSource, @unchecked Sendable {
         if stopsNow { page.source.stop() }
         pages += 1
         nextURL = page.next
+        base = page.base
         var options = options
         options.format = options.format ?? page.format
         reader = ManifestReader(page.source, options: options)
@@ -166,7 +182,7 @@ package final class RemoteManifest: RowSource, @unchecked Sendable {
         let format =
             response.fields["Content-Type"].flatMap(ManifestFormat.init(contentType:))
             ?? ManifestFormat(name: response.url.absoluteString)
-        return Page(source: source, next: next == url ? nil : next, format: format)
+        return Page(source: source, base: response.url, next: next == url ? nil : next, format: format)
     }
 
     private static func reason(_ error: ImageError) -> String {

@@ -68,8 +68,13 @@ package final class LoaderRunner: RowRunner {
         case .reload, .revalidate: return nil
         case .http, .immutable, .offlineOnly: break
         }
-        guard let disk = loader.disk, let entry = disk.entry(for: key), let header = entry.header,
-            !entry.freshness.hasVary, row.sha256 == nil || row.sha256 == entry.sha256.hex
+        guard let entry = loader.disk?.entry(for: key) else {
+            // Known here and now: such a row need not wait for its host's turn.
+            guard case .offlineOnly = configuration.policy else { return nil }
+            throw RowFailure(error: RowError(.notCached(.init("not stored, and the network is not used"))))
+        }
+        guard let disk = loader.disk, let header = entry.header, !entry.freshness.hasVary,
+            row.sha256 == nil || row.sha256 == entry.sha256.hex
         else { return nil }
         let reuse = Reuse.decide(
             entry.freshness, storedAt: entry.responseTime, policy: configuration.policy, now: time.now)
@@ -111,11 +116,11 @@ package final class LoaderRunner: RowRunner {
                 key = self.key(url)
                 image = try await loader.store(request(row, try url.url()), thumbnails: sizes)
             } catch {
-                throw RowFailure(error: RowError(error))
+                throw RowFailure(error: RowError(error), attempts: error.details.attempts ?? 0)
             }
             return try await result(row, key, image, sizes, start)
         } catch {
-            return .failure(error.error, attempts: 1, milliseconds: milliseconds(since: start))
+            return .failure(error.error, attempts: error.attempts, milliseconds: milliseconds(since: start))
         }
     }
 
@@ -180,6 +185,7 @@ package final class LoaderRunner: RowRunner {
 /// Why a row cannot go on: an error of ours or of the image.
 private struct RowFailure: Error {
     var error: RowError
+    var attempts = 0
 
     static func catching<Result>(_ body: () throws(ImageError) -> Result) throws(RowFailure) -> Result {
         do throws(ImageError) { return try body() } catch { throw RowFailure(error: RowError(error)) }
