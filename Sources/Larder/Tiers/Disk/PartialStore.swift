@@ -36,6 +36,8 @@ struct PartialStore {
         let folder = volume.directory.temporary
         guard folder >= 0 else { return nil }
         let name = Self.name(key.hash)
+        // Nearly always there is none: looking costs a third of a rename that finds nothing.
+        guard (try? fileSystem.status(of: name, in: folder)) != nil else { return nil }
         let own = volume.nextTemporaryName()
         // Renamed first: of two that want it one gets it, and as long as we live nobody else takes it for dead.
         guard (try? fileSystem.rename(name, in: folder, to: own, in: folder)) != nil else { return nil }

@@ -137,11 +137,12 @@ final class EntryIndex: Sendable {
     /// opened, half a second at most; not for use on its own thread before that.
     func read<Result>(_ body: (IndexDatabase) throws(IndexDatabase.Failure) -> Result) -> Result? {
         waitUntilOpened()
-        guard let name = state.withLock({ $0.name }), let path = generation.path(name) else { return nil }
+        guard let name = state.withLock({ $0.name }) else { return nil }
         return reader.withLock { reader in
             do throws(IndexDatabase.Failure) {
                 if reader?.name != name {
                     reader = nil
+                    guard let path = generation.path(name) else { return nil }
                     reader = Reader(name: name, database: try IndexDatabase(path: path, creates: false))
                 }
                 guard let database = reader?.database else { return nil }
