@@ -8,13 +8,15 @@ enum LoaderSetup {
     ///   - perHost: to one host.
     ///   - memoryBytes: for pictures that are shown again; what is only fetched needs little.
     ///   - directory: in place of `--cache`.
+    ///   - transfers: at once over URLSession, where who hands out the rows sees to it that few of them bring bytes.
     static func loader(
         _ arguments: Arguments, _ loading: LoadingOptions, _ console: Console, parallel: Int = 16, perHost: Int = 6,
-        output: ThumbnailOutput = ThumbnailOutput(), memoryBytes: Int = 16 << 20, directory: String? = nil
+        output: ThumbnailOutput = ThumbnailOutput(), memoryBytes: Int = 16 << 20, directory: String? = nil,
+        transfers: Int? = nil
     ) throws -> ImageLoader {
         let connection = loading.connection
         var configuration = ImageLoader.Configuration()
-        configuration.transport = Transports.make(connection)
+        configuration.transport = Transports.make(connection, transfers: transfers)
         configuration.redirects = connection.redirects
         configuration.hosts = connection.hosts
         configuration.addresses = connection.addresses

@@ -40,7 +40,8 @@ struct RowWork: Sendable {
     static func worker(_ arguments: Arguments, _ console: Console) throws -> LoaderRunner {
         let loading = try LoadingOptions(arguments)
         // The coordinator keeps the limits of all workers together; here only what one may be handed counts.
-        let loader = try loader(arguments, loading, console, parallel: credits, perHost: credits)
+        let loader = try loader(
+            arguments, loading, console, parallel: credits, perHost: credits, transfers: credits)
         return try LoaderRunner(loader, configuration: configuration(arguments, loading))
     }
 
@@ -56,8 +57,8 @@ struct RowWork: Sendable {
 
     // MARK: Workers
 
-    /// Rows outstanding in one worker: those in transfer, and as many that are decoded meanwhile.
-    private static let credits = 8
+    /// Rows outstanding in one worker: those in transfer, and three times as many that wait for hosts that hang.
+    private static let credits = 16
     /// Transfers at once that URLSession bears in one process (Documentation/decisions/urlsession-faults.md).
     private static let transfersPerProcess = 4
 
@@ -89,11 +90,12 @@ struct RowWork: Sendable {
     // MARK: Parts
 
     private static func loader(
-        _ arguments: Arguments, _ loading: LoadingOptions, _ console: Console, parallel: Int, perHost: Int
+        _ arguments: Arguments, _ loading: LoadingOptions, _ console: Console, parallel: Int, perHost: Int,
+        transfers: Int? = nil
     ) throws -> ImageLoader {
         try LoaderSetup.loader(
             arguments, loading, console, parallel: parallel, perHost: perHost,
-            output: ThumbnailOptions.output(arguments))
+            output: ThumbnailOptions.output(arguments), transfers: transfers)
     }
 
     private static func configuration(

@@ -2,7 +2,8 @@ import Larder
 
 /// The transports of this build, by the names that `--transport` takes.
 enum Transports {
-    static func make(_ connection: ConnectionOptions) -> any Transport {
+    /// - Parameter transfers: at once over URLSession, in place of the number that never stalls.
+    static func make(_ connection: ConnectionOptions, transfers: Int? = nil) -> any Transport {
         #if Curl
             if connection.transport == "curl" {
                 var configuration = CurlTransport.Configuration()
@@ -11,6 +12,6 @@ enum Transports {
                 return CurlTransport(configuration: configuration)
             }
         #endif
-        return URLSessionTransport()
+        return URLSessionTransport(configuration: .init(transfersAtOnce: transfers))
     }
 }

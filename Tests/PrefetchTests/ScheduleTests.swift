@@ -46,19 +46,30 @@ struct ScheduleTests {
         #expect(schedule.underWay == 6)
     }
 
-    @Test func letsRowsThatTakeLongLeaveTheirPlace() {
+    @Test func letsRowsThatWaitForSilentHostsLeaveTheirPlace() {
         var schedule = Schedule()
         schedule.parallel = 2
         schedule.most = 5
         for sequence in 0..<20 { _ = schedule.add(item(sequence, "h\(sequence)"), now: 0) }
         #expect(drain(&schedule, now: 0) == [0, 1])
-        #expect(drain(&schedule, now: 0.9).isEmpty)
-        #expect(drain(&schedule, now: 1) == [2, 3])
-        #expect(drain(&schedule, now: 2) == [4])
-        #expect(drain(&schedule, now: 3).isEmpty, "no more than `most` at once")
-        // One that takes long and ends gives way to one.
-        _ = schedule.finish(item(0, "h0"), .answered, now: 3)
-        #expect(drain(&schedule, now: 3) == [5])
+        #expect(drain(&schedule, now: 0.2).isEmpty)
+        #expect(drain(&schedule, now: 0.25) == [2, 3])
+        #expect(drain(&schedule, now: 0.5) == [4])
+        #expect(drain(&schedule, now: 5).isEmpty, "no more than `most` at once")
+        // One that has left its place and ends gives way to one.
+        _ = schedule.finish(item(0, "h0"), .answered, now: 5)
+        #expect(drain(&schedule, now: 5) == [5])
+    }
+
+    @Test func rowsOfAHostThatAnswersKeepTheirPlaceHoweverLongTheyTake() {
+        var schedule = Schedule()
+        schedule.parallel = 2
+        schedule.most = 8
+        for sequence in 0..<10 { _ = schedule.add(item(sequence, "a"), now: 0) }
+        #expect(drain(&schedule, now: 0) == [0, 1])
+        _ = schedule.finish(item(0, "a"), .answered, now: 0.1)
+        #expect(drain(&schedule, now: 0.1) == [2])
+        #expect(drain(&schedule, now: 60).isEmpty)
     }
 
     @Test func givesUpAHostThatLetsEverythingTimeOut() {

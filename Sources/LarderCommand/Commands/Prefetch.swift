@@ -120,8 +120,8 @@ struct PrefetchCommand: Sendable {
     private func jobConfiguration() throws(UsageError) -> PrefetchJob.Configuration {
         var configuration = PrefetchJob.Configuration()
         configuration.parallel = try arguments.integer("parallel-max", in: 1...1024) ?? configuration.parallel
-        // Rows that take long leave their place to others, where the transport bears that many.
-        configuration.most = configuration.parallel * (loading.connection.transport == "curl" ? 4 : 1)
+        // Those that only wait for a host that never answers take no place of the others.
+        configuration.most = configuration.parallel * 4
         configuration.perHost = try arguments.integer("per-host", in: 1...1024) ?? configuration.perHost
         configuration.isOrdered = try arguments.flag("ordered")
         configuration.failsEarly = try arguments.flag("fail-early")

@@ -10,7 +10,7 @@ package final class PrefetchJob: Sendable {
     package struct Configuration: Sendable {
         /// Rows under way at once. 16 by default.
         package var parallel = 16
-        /// Rows under way at once in all, with those that take long. As `parallel` by default.
+        /// Rows under way at once in all, with those that wait for a host that never answers. As `parallel` by default.
         package var most = 16
         /// Rows under way at once to one host. 6 by default.
         package var perHost = 6
@@ -98,10 +98,10 @@ package final class PrefetchJob: Sendable {
 
     /// Runs the job to its end.
     package func run() async -> Outcome {
-        // Rows that take long leave their place to others as time goes by.
+        // Rows that wait for silent hosts leave their place to others as time goes by.
         let ticker = Task { [weak self, time] in
             while true {
-                try await time.sleep(seconds: 1)
+                try await time.sleep(seconds: Schedule.patience)
                 self?.pump()
             }
         }

@@ -8,11 +8,11 @@ import LarderWorkers
 struct Schedule: Sendable {
     /// Rows under way at once.
     var parallel = 16
-    /// Rows under way at once in all, those that take long included.
+    /// Rows under way at once in all, those that wait for a host that has not answered yet included.
     var most = 16
     var perHost = 6
-    /// Seconds after which a row takes long.
-    var patience = 1.0
+    /// Seconds for which a host that has not answered yet may hold a place.
+    static let patience = 0.25
     /// Rows under way at once to a host that has not answered yet, and how many time-outs give it up.
     static let probes = 3
     /// Seconds for which a host stays given up.
@@ -39,7 +39,7 @@ struct Schedule: Sendable {
     private var hosts: [String: Host] = [:]
     private var lanes: [Int: Lane] = [:]
     private var order: [Int] = []
-    private var begun = Fifo<(start: Double, sequence: Int)>()
+    private var begun = Fifo<(start: Double, sequence: Int, host: String)>()
     private var young: Set<Int> = []
     private(set) var underWay = 0
     private(set) var waiting = 0
@@ -73,7 +73,9 @@ struct Schedule: Sendable {
         guard waiting > 0, young.count < parallel, underWay < most else { return nil }
         for priority in order {
             if let item = next(in: priority) {
-                if most > parallel { begun.append((now, item.sequence)) }
+                if most > parallel, hosts[item.host]?.hasAnswered == false {
+                    begun.append((now, item.sequence, item.host))
+                }
                 young.insert(item.sequence)
                 underWay += 1
                 waiting -= 1
@@ -166,11 +168,10 @@ struct Schedule: Sendable {
         order.removeAll { $0 == priority }
     }
 
-    /// Rows that take long leave the count.
+    /// Rows that wait for hosts that do not answer leave the count.
     private mutating func settle(now: Double) {
-        guard most > parallel else { return }
-        while let first = begun.first, first.start + patience <= now || !young.contains(first.sequence) {
-            young.remove(first.sequence)
+        while let first = begun.first, first.start + Self.patience <= now || !young.contains(first.sequence) {
+            if hosts[first.host]?.hasAnswered == false { young.remove(first.sequence) }
             _ = begun.popFirst()
         }
     }
