@@ -19,9 +19,11 @@ struct IndexChanges {
     private(set) var forgetsFailures = false
     private var order = 0
 
-    /// Beyond this uses are not noted any more; what was stored or removed is found again when index and files are
-    /// compared.
+    /// Beyond this changes are not noted any more: they are found again when index and files are compared.
     private static let limit = 65_536
+    /// Beyond this no further use is: a run through a whole cache reads faster than any index is written, and then all
+    /// of it was used just now.
+    private static let usesLimit = 4096
 
     var count: Int { entries.count + failures.count }
     var isEmpty: Bool { entries.isEmpty && failures.isEmpty && !forgetsFailures }
@@ -36,9 +38,10 @@ struct IndexChanges {
         if case .used = change, let known = entries[hash] {
             // A use does not undo what came before: it only comes later in the order.
             entries[hash] = (order, known.change)
-        } else if entries.count < Self.limit || entries[hash] != nil {
-            entries[hash] = (order, change)
+            return
         }
+        let limit = if case .used = change { Self.usesLimit } else { Self.limit }
+        if entries.count < limit || entries[hash] != nil { entries[hash] = (order, change) }
         if case .stored = change { failures[hash] = nil }
     }
 
