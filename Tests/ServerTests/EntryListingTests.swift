@@ -73,14 +73,35 @@ import Testing
 
     @Test func failuresAreListedByThemselves() async throws {
         fixture.tier.rememberFailure(
-            CacheKey(url: "https://example.com/gone"), code: "http_status", until: time.now.adding(seconds: 60))
+            CacheKey(url: "https://example.com/gone"), code: "http_status:410", until: time.now.adding(seconds: 60))
         let page = try await object("/api/entries?state=failed")
         #expect(page["total"] as? Int == 1)
         let entry = try #require((page["entries"] as? [[String: Any]])?.first)
         #expect(entry["url"] as? String == "https://example.com/gone")
-        #expect((entry["error"] as? [String: Any])?["code"] as? String == "http_status")
+        let error = try #require(entry["error"] as? [String: Any])
+        #expect(error["code"] as? String == "http_status")
+        #expect(error["status"] as? Int == 410)
+        #expect((error["message"] as? String)?.contains("410") == true)
         time.advance(seconds: 61)
         #expect(try await object("/api/entries?state=failed")["total"] as? Int == 0)
+    }
+
+    @Test func failuresOfRequestsWithCredentialsAreForWhoHasTheToken() async throws {
+        let until = time.now.adding(seconds: 60)
+        for index in 0..<3 {
+            let key = CacheKey(url: "https://example.com/gone/\(index)")
+            fixture.tier.rememberFailure(key, code: "not_an_image", until: until)
+            let partition = String(repeating: "a", count: 64)
+            let secret = CacheKey(url: "https://example.com/secret/\(index)", partition: partition)
+            fixture.tier.rememberFailure(secret, code: "not_an_image", until: until)
+        }
+        let page = try await object("/api/entries?state=failed&offset=1&limit=2")
+        #expect(page["total"] as? Int == 3)
+        let urls = (page["entries"] as? [[String: Any]] ?? []).compactMap { $0["url"] as? String }
+        #expect(urls.count == 2 && urls.allSatisfy { $0.contains("/gone/") })
+        let server = fixture.server(access: AccessControl(token: Secret("t")))
+        let bearer: HTTPFields = ["Authorization": "Bearer t"]
+        #expect(try await object("/api/entries?state=failed", server, bearer)["total"] as? Int == 6)
     }
 
     @Test func oneEntryTellsEverything() async throws {

@@ -11,6 +11,7 @@ struct EntryPage: Encodable {
 struct EntrySummary: Encodable {
     struct Failure: Encodable {
         var code: String
+        var status: Int?
         var message: String
         var until: String
     }
@@ -67,20 +68,28 @@ struct EntrySummary: Encodable {
         let name = key
         file = name.prefix(2) + "/" + name.dropFirst(2)
         url = failure.url
+        // `http_status:404`: the code that everybody knows, and the status.
+        let parts = failure.code.split(separator: ":", maxSplits: 1)
+        let code = parts.first.map(String.init) ?? failure.code
+        let status = parts.count > 1 ? Int(parts[1]) : nil
         error = Failure(
-            code: failure.code, message: Self.message(of: failure.code), until: failure.until.iso8601Held)
+            code: code, status: status, message: Self.message(of: code, status),
+            until: failure.until.iso8601Held)
     }
 }
 
 extension EntrySummary {
     /// What a failure's code means, where nothing more of it is known.
-    private static func message(of code: String) -> String {
+    private static func message(of code: String, _ status: Int?) -> String {
         let known: [ImageError] = [
             .invalidURL(.init()), .refused(.host, .init()), .unreachable(.init()), .timedOut(.total, .init()),
             .truncated(.init()), .notAnImage(.init()), .unsupportedFormat(.init()), .corrupt(.init()),
             .tooLarge(.init()), .hashMismatch(.init()), .cacheUnavailable(.init()),
         ]
-        if code == "http_status" { return "Its server answered with an error instead of an image." }
+        if code == "http_status" {
+            if let status { return ImageError.httpStatus(status, .init()).message(in: .english) }
+            return "Its server answered with an error instead of an image."
+        }
         return known.first { $0.code == code }?.message(in: .english) ?? ""
     }
 }

@@ -32,10 +32,10 @@ package final class EntryListing: Sendable {
     }
 
     private func failures(_ query: EntryListQuery, _ withPrivate: Bool) throws(ImageError) -> EntryPage {
-        let found = try tier.rememberedFailures(search: query.search, offset: query.offset, limit: query.limit)
-        // What was asked for with credentials has a key of its own.
-        let shown = found.failures.filter { withPrivate || CacheKey(url: $0.url).hash == $0.hash }
-        return EntryPage(total: found.total, offset: query.offset, entries: shown.map { EntrySummary($0) })
+        let found = try tier.rememberedFailures(
+            search: query.search, includesPrivate: withPrivate, offset: query.offset, limit: query.limit)
+        return EntryPage(
+            total: found.total, offset: query.offset, entries: found.failures.map { EntrySummary($0) })
     }
 
     package func entry(_ hash: CacheKey.Hash, withPrivate: Bool) -> Result<Answer, Problem> {
