@@ -7,26 +7,31 @@ import Testing
 /// The gallery in a real browser. Skipped where there is no Chromium.
 @Suite(.enabled(if: Chromium.path != nil, "Chromium is not installed"), .serialized)
 struct GalleryTests {
-    private let fixture: ServerFixture
-    private let daemon: HTTPDaemon
-    private let origin: String
+    /// A server over so many images and one failure.
+    private struct Served {
+        let fixture: ServerFixture
+        let daemon: HTTPDaemon
+        var origin: String { "http://127.0.0.1:\(daemon.socket.port)" }
 
-    init() throws {
-        fixture = try ServerFixture(time: SystemTime())
-        for index in 0..<1000 {
-            _ = try fixture.storePicture("https://images.example/list/\(index).png", width: 40 + index % 50, height: 40)
+        init(_ count: Int, access: AccessControl = .init()) throws {
+            fixture = try ServerFixture(time: SystemTime())
+            for index in 0..<count {
+                let url = "https://images.example/list/\(index).png"
+                _ = try fixture.storePicture(url, width: 40 + index % 50, height: 40)
+            }
+            fixture.tier.rememberFailure(
+                CacheKey(url: "https://images.example/gone.png"), code: "http_status:404",
+                until: SystemTime().now.adding(seconds: 600))
+            fixture.tier.flush()
+            daemon = try HTTPDaemon(
+                on: ListenSocket.bind(host: "127.0.0.1", port: 0), handler: fixture.server(access: access),
+                configuration: .init(threads: 2, idleTimeout: 200))
         }
-        fixture.tier.rememberFailure(
-            CacheKey(url: "https://images.example/gone.png"), code: "http_status",
-            until: SystemTime().now.adding(seconds: 600))
-        fixture.tier.flush()
-        daemon = try HTTPDaemon(
-            on: ListenSocket.bind(host: "127.0.0.1", port: 0), handler: fixture.server(),
-            configuration: .init(threads: 2))
-        origin = "http://127.0.0.1:\(daemon.socket.port)"
     }
 
     @Test func aThousandImagesAreSearchedOpenedAndTheirFailuresShown() async throws {
+        let served = try Served(1000)
+        let origin = served.origin
         let browser = try Chromium()
         try await browser.open(origin + "/")
         try await browser.wait(for: "document.getElementById('status').textContent.includes('1,000 images')")
@@ -63,11 +68,13 @@ struct GalleryTests {
         let foreign = record.requested.filter { !$0.hasPrefix(origin) && !$0.hasPrefix("data:") && $0 != "about:blank" }
         #expect(foreign.isEmpty)
         #expect(record.requested.count > 20)
+        served.daemon.stopNow()
     }
 
     @Test func theKeyboardGoesEverywhere() async throws {
+        let served = try Served(300)
         let browser = try Chromium()
-        try await browser.open(origin + "/", width: 420, height: 800, isDark: true)
+        try await browser.open(served.origin + "/", width: 420, height: 800, isDark: true)
         try await browser.wait(for: "document.querySelectorAll('.tile[data-phase=success]').length > 3")
         func press(_ key: String) async throws {
             _ = try await browser.evaluate(
@@ -77,7 +84,7 @@ struct GalleryTests {
         try await press("ArrowRight")
         #expect(try await browser.evaluate("document.activeElement.closest('.tile').dataset.index") == "1")
         try await press("End")
-        try await browser.wait(for: "document.activeElement.closest('.tile').dataset.index === '999'")
+        try await browser.wait(for: "document.activeElement.closest('.tile').dataset.index === '299'")
         try await press("Home")
         try await browser.wait(for: "document.activeElement.closest('.tile').dataset.index === '0'")
         try await press("/")
@@ -85,21 +92,73 @@ struct GalleryTests {
         #expect(
             try await browser.evaluate("document.querySelector('.tile button').getAttribute('aria-label')").contains(
                 "PNG"))
+        served.daemon.stopNow()
+    }
+
+    /// Light and dark, wide and narrow. `LARDER_SCREENSHOTS` names a folder to keep the pictures in.
+    @Test func itFitsEveryWindow() async throws {
+        let served = try Served(60)
+        let browser = try Chromium()
+        for (name, width, height) in [("wide", 1280, 860), ("narrow", 390, 844)] {
+            for isDark in [false, true] {
+                try await browser.open(served.origin + "/", width: width, height: height, isDark: isDark)
+                try await browser.wait(for: "document.querySelectorAll('.tile[data-phase=success] img').length > 3")
+                let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                #expect(try await browser.evaluate(overflow) == "0")
+                let ground = try await browser.evaluate(
+                    "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g)[0] < 128")
+                #expect(ground == "\(isDark)")
+                guard let folder = ProcessInfo.processInfo.environment["LARDER_SCREENSHOTS"] else { continue }
+                try await browser.screenshot("\(folder)/gallery-\(name)-\(isDark ? "dark" : "light").png")
+            }
+        }
+        served.daemon.stopNow()
+    }
+
+    /// What a URL or a field says is text, whatever it looks like.
+    @Test func noNameIsMarkup() async throws {
+        let hostile = try ServerFixture(time: SystemTime())
+        let script = "<img src=x onerror=hacked=1><script>hacked=1</script>"
+        let encoded = "%3Cimg%20src=x%20onerror=hacked=1%3E%22%27%3E%3Cscript%3Ehacked=1%3C%2Fscript%3E.png"
+        for url in ["https://images.example/\"'>\(script)", "https://images.example/\(encoded)", "javascript:hacked=1"]
+        {
+            _ = try hostile.storePicture(url)
+        }
+        hostile.tier.rememberFailure(
+            CacheKey(url: "https://images.example/\(script)"), code: script,
+            until: SystemTime().now.adding(seconds: 600))
+        hostile.tier.flush()
+        let daemon = try HTTPDaemon(
+            on: ListenSocket.bind(host: "127.0.0.1", port: 0), handler: hostile.server())
+        let browser = try Chromium()
+        try await browser.open("http://127.0.0.1:\(daemon.socket.port)/")
+        try await browser.wait(for: "document.querySelectorAll('.tile[data-phase=success]').length === 3")
+        for place in 0..<3 {
+            _ = try await browser.evaluate("document.querySelectorAll('.tile button')[\(place)].click()")
+            try await browser.wait(for: "document.getElementById('detail-body').textContent.includes('SHA-256')")
+            let link = try await browser.evaluate("document.getElementById('detail-url').getAttribute('href')")
+            #expect(link.hasPrefix("https://images.example/") || link == "null")
+            _ = try await browser.evaluate("document.getElementById('close-button').click()")
+        }
+        _ = try await browser.evaluate("document.querySelector('#states [value=failed]').click()")
+        try await browser.wait(for: "document.querySelector('.tile')?.dataset.phase === 'failure'")
+        #expect(try await browser.evaluate("typeof hacked") == "undefined")
+        #expect(try await browser.evaluate("document.querySelectorAll('main script, dialog script').length") == "0")
+        #expect(try await browser.record().errors.isEmpty)
+        daemon.stopNow()
     }
 
     @Test func aLockedLarderAsksForItsToken() async throws {
-        let locked = try HTTPDaemon(
-            on: ListenSocket.bind(host: "127.0.0.1", port: 0),
-            handler: fixture.server(access: AccessControl(token: Secret("open sesame"))))
+        let locked = try Served(60, access: AccessControl(token: Secret("open sesame")))
         let browser = try Chromium()
-        try await browser.open("http://127.0.0.1:\(locked.socket.port)/")
+        try await browser.open(locked.origin + "/")
         try await browser.wait(for: "document.getElementById('login').open")
         let submit = "document.getElementById('login-form').requestSubmit()"
         _ = try await browser.evaluate("(document.getElementById('token').value = 'wrong', \(submit))")
         try await browser.wait(for: "document.getElementById('login-wrong').textContent.includes('not the token')")
         _ = try await browser.evaluate("(document.getElementById('token').value = 'open sesame', \(submit))")
-        try await browser.wait(for: "document.getElementById('status').textContent.includes('1,000 images')")
+        try await browser.wait(for: "document.getElementById('status').textContent.includes('60 images')")
         try await browser.wait(for: "document.querySelectorAll('.tile[data-phase=success] img').length > 3")
-        locked.stopNow()
+        locked.daemon.stopNow()
     }
 }

@@ -28,6 +28,7 @@
       if (Math.abs(seconds) >= length || unit === "second") return relative.format(Math.trunc(seconds / length), unit);
     }
   };
+  const FOREVER = Date.UTC(9999, 0);
   const when = (text) => { const time = Date.parse(text); return Number.isNaN(time) ? null : time; };
   const nameOf = (entry) => {
     try {
@@ -41,8 +42,9 @@
     timed_out: "Timed out", http_status: "HTTP error", truncated: "Cut short",
     not_an_image: "Not an image", unsupported_format: "Unsupported format", corrupt: "Damaged",
     too_large: "Too large", hash_mismatch: "Another file", cache_unavailable: "Not readable",
-    busy: "Busy, try later", worker_crashed: "Fetching failed",
+    busy: "Busy, try later", not_shown: "Not shown", worker_crashed: "Fetching failed",
   };
+  const COLOURS = { ycbcr: "YCbCr", rgb: "RGB", rgba: "RGBA", gray: "grey", cmyk: "CMYK", ycck: "YCCK" };
   const failureName = (code) => FAILURES[code] || code.replaceAll("_", " ");
   const sides = (entry) => entry.orientation >= 5 ? [entry.height, entry.width] : [entry.width, entry.height];
   const sizeText = (entry) => { const [w, h] = sides(entry); return w && h ? `${w} × ${h}` : ""; };
@@ -250,6 +252,7 @@
     tile.line.title = facts.join(", ");
     const life = shelfLife(entry);
     tile.life.dataset.state = life.state;
+    tile.life.title = life.text;
     tile.life.firstChild.style.width = `${Math.round(life.left * 100)}%`;
     tile.button.setAttribute("aria-label", `${name}, ${facts.join(", ")}, ${life.text}`);
     const [width, height] = sides(entry);
@@ -267,7 +270,7 @@
       return { state: "stale", left: 1, text: until ? `stale since ${moment.format(until)}` : "stale" };
     }
     const whole = Math.max(1, until - (stored ?? now));
-    return { state: "fresh", left: Math.max(.04, Math.min(1, (until - now) / whole)), text: `fresh until ${moment.format(until)}` };
+    return { state: "fresh", left: Math.max(.04, Math.min(1, (until - now) / whole)), text: until >= FOREVER ? "fresh for ever" : `fresh until ${moment.format(until)}` };
   }
 
   // MARK: pictures
@@ -328,7 +331,7 @@
       const response = await fetch(src, { headers: { accept: "application/problem+json" } });
       if (!response.ok) return await problemOf(response);
       response.body?.cancel();
-      return new Refused(200, { code: "corrupt", detail: "The browser could not show this image." }, 0);
+      return new Refused(200, { code: "not_shown", detail: "It is stored, but this browser cannot show it." }, 0);
     } catch {
       return new Refused(0, { code: "unreachable", detail: "The server does not answer." }, 0);
     }
@@ -413,7 +416,7 @@
     const bar = make("i");
     bar.style.width = `${Math.round(life.left * 100)}%`;
     const shelf = make("div", "shelf",
-      make("p", "", make("strong", "", life.state === "fresh" ? "Fresh" : "Stale"), make("span", "", until ? ago(until) : "")),
+      make("p", "", make("strong", "", life.state === "fresh" ? "Fresh" : "Stale"), make("span", "", until === null ? "" : until >= FOREVER ? "for ever" : `${life.state === "fresh" ? "goes" : "went"} stale ${ago(until)}`)),
       make("div", "track", bar));
     shelf.dataset.state = life.state;
     return [shelf, list([
@@ -425,17 +428,17 @@
   const yes = (value) => value ? "yes" : "";
   function facts(entry) {
     const header = entry.header || {}, freshness = entry.freshness || {}, nodes = [];
-    const time = (text) => { const value = when(text); return value ? moment.format(value) : ""; };
+    const time = (text) => { const value = when(text); return value === null ? "" : value >= FOREVER ? "for ever" : moment.format(value); };
     nodes.push(make("h3", "", "Picture"), list([
       ["As stored", entry.orientation > 1 ? `${entry.width} × ${entry.height}, orientation ${entry.orientation}` : ""],
-      ["Colour", [header.color?.replaceAll("_", " "), header.bit_depth ? `${header.bit_depth} bit` : ""].filter(Boolean).join(", ")],
+      ["Colour", [COLOURS[header.color] ?? header.color?.replaceAll("_", " "), header.bit_depth ? `${header.bit_depth} bit` : ""].filter(Boolean).join(", ")],
       ["Transparency", yes(header.has_alpha)], ["Progressive", yes(header.is_progressive)],
       ["Frames", header.frames > 1 ? header.frames : ""], ["Colour profile", header.icc_bytes ? bytes(header.icc_bytes) : ""],
       ["Not decodable", header.undecodable], ["SHA-256", entry.sha256, true], ["File", entry.file, true],
     ]));
     nodes.push(make("h3", "", "Freshness"), list([
-      ["Fresh until", time(freshness.fresh_until)], ["While asking", time(freshness.stale_while_revalidate_until)],
-      ["If that fails", time(freshness.stale_if_error_until)], ["Immutable", yes(freshness.immutable)],
+      ["Fresh until", time(freshness.fresh_until)], ["Stale, while asking", time(freshness.stale_while_revalidate_until)],
+      ["Stale, on failure", time(freshness.stale_if_error_until)], ["Immutable", yes(freshness.immutable)],
       ["Must ask", freshness.no_cache ? "always" : freshness.must_revalidate ? "once stale" : ""],
       ["Answered", time(entry.response_time)], ["Status", entry.status || ""],
     ]));
@@ -514,6 +517,8 @@
   });
   detail.addEventListener("click", (event) => { if (event.target === detail) detail.close(); });
   detail.addEventListener("close", () => {
+    // The event comes late: another image may have been opened since.
+    if (detail.open) return;
     openedKey = "";
     history.replaceState(null, "", location.pathname);
     byId("picture").removeAttribute("src");
