@@ -10,7 +10,7 @@ engine=(Sources/Larder/Concurrency/Timestamp.swift Sources/Larder/HTTP/{HTTPFiel
     Sources/Larder/Errors/*.swift Tests/Fuzz/StoredEntryStub.swift)
 server=($(find Sources/LarderServer/Requests Sources/LarderServer/Access -name '*.swift')
     Sources/LarderServer/Answers/{Answer,JSONAnswer,Problem,ByteRange,Preconditions,FormatNegotiation}.swift
-    Tests/Fuzz/ServerFuzz.swift)
+    Tests/ServerTests/FuzzedRequest.swift Tests/Fuzz/ServerFuzz.swift)
 common=(-O -sanitize=fuzzer,address -parse-as-library -swift-version 6 -package-name larder -I Sources/CCrypto -I "$out")
 swiftc "${common[@]}" -emit-library -static -emit-module -module-name Larder -emit-module-path "$out/Larder.swiftmodule" \
     -o "$out/libLarder.a" "${engine[@]}"
