@@ -110,6 +110,58 @@ import Testing
     func otherNamesAreNot(host: String) { #expect(!check.allows(host)) }
 }
 
+@Suite struct CrossSiteCheckTests {
+    private let image = Route.image(url: "http://e.com/a", Transformation(), .request)
+
+    private func isRefused(_ route: Route, _ fields: HTTPFields, _ method: Request.Method = .get) -> Bool {
+        do throws(Problem) {
+            try CrossSiteCheck.check(route, Request(method, "/", fields: fields), host: "localhost:8080")
+            return false
+        } catch {
+            return error.status == 403
+        }
+    }
+
+    @Test func pagesOfOtherSitesAreRefused() {
+        for mode in ["no-cors", "cors", "navigate"] {
+            let fields: HTTPFields = [
+                "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": "image",
+            ]
+            #expect(isRefused(image, fields))
+            #expect(isRefused(.stats, fields))
+        }
+        let frame: HTTPFields = [
+            "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe",
+        ]
+        #expect(isRefused(.gallery, frame))
+    }
+
+    @Test func ownPagesProgramsAndLinksPass() {
+        for site in ["same-origin", "same-site", "none"] { #expect(!isRefused(image, ["Sec-Fetch-Site": site])) }
+        #expect(!isRefused(image, [:]))
+        let link: HTTPFields = [
+            "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document",
+        ]
+        #expect(!isRefused(.gallery, link))
+        #expect(isRefused(.logout, link, .post))
+    }
+
+    @Test func signedPathsMayBeShownAnywhere() {
+        let signed = Route.image(url: "http://e.com/a", Transformation(), .signature)
+        #expect(!isRefused(signed, ["Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"]))
+    }
+
+    @Test func nobodyElseLogsAVisitorInOrOut() {
+        for route in [Route.login, .logout] {
+            #expect(isRefused(route, ["Origin": "https://evil.example"], .post))
+            #expect(isRefused(route, ["Origin": "null"], .post))
+            #expect(isRefused(route, ["Origin": "http://localhost.evil.example:8080"], .post))
+            #expect(!isRefused(route, ["Origin": "http://localhost:8080"], .post))
+            #expect(!isRefused(route, [:], .post))
+        }
+    }
+}
+
 @Suite struct RequestFramingTests {
     private func raw(_ fields: [(String, String)]) -> [RequestFraming.RawField] {
         fields.map { .init(Array($0.utf8), Array($1.utf8)) }

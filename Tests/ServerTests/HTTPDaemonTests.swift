@@ -10,6 +10,8 @@ private final class EchoHandler: RequestHandler {
     let gate = TestSupport.Gate()
     let log = Lock<[String]>([])
     let timeouts = Lock(0)
+    let indifferentFields: [StaticString] = []
+    let wantsRequests = true
 
     func respond(to request: Request) -> Response {
         let answer = Answer(200, fields: ["Content-Type": "text/plain"], body: .bytes(Array(request.target.utf8)))
@@ -101,7 +103,7 @@ private final class EchoHandler: RequestHandler {
         let daemon = try start(.init(threads: 2, headerTimeout: 10), time: time)
         let slow = try RawClient(port: daemon.socket.port)
         slow.send("GET /slow HTTP/1.1\r\nHos")
-        while daemon.connections == 0 { await Task.yield() }
+        try await eventually("a connection") { daemon.connections > 0 }
         let healthy = try RawClient(port: daemon.socket.port)
         healthy.request("GET /healthy")
         #expect(try await healthy.reply()?.status == 200)
@@ -110,7 +112,7 @@ private final class EchoHandler: RequestHandler {
         #expect(await slow.isClosed())
         healthy.request("GET /healthy")
         #expect(try await healthy.reply()?.status == 200)
-        while handler.timeouts.withLock({ $0 }) == 0 { await Task.yield() }
+        try await eventually("a timeout") { handler.timeouts.withLock { $0 } > 0 }
         daemon.stopNow()
     }
 
@@ -136,7 +138,7 @@ private final class EchoHandler: RequestHandler {
         client.request("GET /later")
         await handler.gate.reached()
         let drain = Task { await daemon.drain(seconds: 30) }
-        while (try? RawClient(port: daemon.socket.port)) != nil { await Task.yield() }
+        try await eventually("a refusal") { (try? RawClient(port: daemon.socket.port)) == nil }
         handler.gate.open()
         let reply = try #require(try await client.reply())
         #expect(reply.status == 200)

@@ -23,7 +23,7 @@ import Testing
         #expect(answer.fields["Last-Modified"] == HTTPDate.format(fixture.time.now))
         #expect(answer.fields["Cache-Control"] == "public, max-age=3600")
         #expect(answer.code == "hit")
-        #expect(answer.route == "image")
+        #expect(answer.route == .image)
         let byName = await fixture.server().answer("/files/\(entry.file).png")
         #expect(byName.status == 200)
         #expect(byName.bytes == bytes)
@@ -230,123 +230,6 @@ import Testing
         #expect(second.code == "made")
         #expect(try size(first) == [16, 8])
         #expect(try size(second) == [16, 16])
-    }
-}
-
-/// Fetches by storing what it is given.
-private final class StubReadThrough: ReadThrough {
-    typealias Outcome = @Sendable (ServerFixture, NormalizedURL) throws -> FetchedImage
-    let fixture: ServerFixture
-    let outcome: Outcome
-    let calls = Lock<[String]>([])
-
-    init(_ fixture: ServerFixture, _ outcome: @escaping Outcome) {
-        self.fixture = fixture
-        self.outcome = outcome
-    }
-
-    func fetch(_ url: NormalizedURL) async throws(Problem) -> FetchedImage {
-        calls.withLock { $0.append(url.string) }
-        do { return try outcome(fixture, url) } catch {
-            throw Problem((error as? ImageError) ?? .corrupt(.init("\(error)")))
-        }
-    }
-}
-
-@Suite struct ReadThroughTests {
-    private let time = ManualTime()
-    private let fixture: ServerFixture
-    private let target = "/image?url=https%3A%2F%2Fexample.com%2Fa.png"
-
-    init() throws { fixture = try ServerFixture(time: time) }
-
-    @Test func whatIsMissingIsFetchedAndWhatIsFreshIsNot() async throws {
-        let stub = StubReadThrough(fixture) { .entry(try $0.storePicture($1.string)) }
-        let server = fixture.server(readThrough: stub)
-        let answer = await server.answer(target)
-        #expect(answer.status == 200)
-        #expect(answer.code == "fetched")
-        #expect(await server.answer(target).code == "hit")
-        #expect(await server.answer(target + "&w=8").status == 200)
-        #expect(stub.calls.withLock { $0 } == ["https://example.com/a.png"])
-        time.advance(seconds: 4000)
-        #expect(await server.answer(target).status == 200)
-        #expect(stub.calls.withLock { $0.count } == 2)
-    }
-
-    @Test func aFailureIsPassedOn() async throws {
-        let stub = StubReadThrough(fixture) { _, _ in throw ImageError.httpStatus(404, .init()) }
-        let answer = await fixture.server(readThrough: stub).answer(target)
-        #expect(answer.status == 502)
-        #expect(answer.text.contains("\"code\":\"http_status\""))
-    }
-
-    @Test func whatWasFetchedForOneIsNotGivenToAll() async throws {
-        let stub = StubReadThrough(fixture) { .entry(try $0.store($1.string, [1, 2, 3], isPrivate: true)) }
-        #expect(await fixture.server(readThrough: stub).answer(target).status == 403)
-    }
-}
-
-/// The server over the real HTTP cache and a real origin.
-@Suite struct FetcherReadThroughTests {
-    private let fixture: ServerFixture
-    private let origin: Origin
-
-    init() throws {
-        fixture = try ServerFixture()
-        origin = try Origin()
-    }
-
-    private func server() throws -> ImageServer {
-        let fetcher = CachingFetcher(
-            client: HTTPClient(transport: URLSessionTransport(), time: fixture.time), disk: fixture.tier,
-            executor: BlockingExecutor(name: "test", width: 2), time: fixture.time)
-        return fixture.server(readThrough: try FetcherReadThrough(fetcher: fetcher))
-    }
-
-    private func picture() throws -> [UInt8] {
-        try ImageEncoder.png(
-            try Bitmap(width: 8, height: 8, hasAlpha: false) { pixels, _ in
-                for index in pixels.indices { pixels[index] = 255 }
-            })
-    }
-
-    /// A thousand clients that want the same cold image make one request.
-    @Test func aColdImageIsFetchedOnceForAThousand() async throws {
-        let bytes = try picture()
-        origin.on("/a.png", .ok(bytes, [("Cache-Control", "max-age=60")]))
-        let server = try server()
-        let target = "/image?url=" + origin.url("/a.png").absoluteString
-        let answers = await withTaskGroup(of: Bool.self) { group in
-            for _ in 0..<1000 {
-                group.addTask {
-                    let answer = await server.answer(target)
-                    // Beyond the bounded number of fetches clients are told to come back.
-                    return answer.status == 200 && answer.bytes == bytes || answer.status == 503
-                }
-            }
-            return await group.reduce(into: [Bool: Int]()) { $0[$1, default: 0] += 1 }
-        }
-        #expect(answers == [true: 1000])
-        #expect(origin.requests.count == 1)
-        #expect(await server.answer(target).code == "hit")
-    }
-
-    @Test func whatMayNotBeStoredIsPassedOnOnly() async throws {
-        origin.on("/a.png", .ok(try picture(), [("Cache-Control", "no-store")]))
-        let server = try server()
-        let target = "/image?url=" + origin.url("/a.png").absoluteString
-        let answer = await server.answer(target)
-        #expect(answer.status == 200)
-        #expect(answer.fields["Cache-Control"] == "no-store")
-        #expect(await server.answer(target + "&w=4").status == 422)
-        #expect(origin.requests.count == 3 || origin.requests.count == 2)
-    }
-
-    @Test func whatTheOriginLacksIsNotThere() async throws {
-        let answer = await (try server()).answer("/image?url=" + origin.url("/none.png").absoluteString)
-        #expect(answer.status == 502)
-        #expect(answer.text.contains("http_status"))
     }
 }
 

@@ -21,7 +21,7 @@ import Testing
 
     @Test func everythingPromisedIsTold() {
         let metrics = Metrics()
-        metrics.request(route: "image", status: 200, bytes: 100, seconds: 0.002)
+        metrics.request(route: .image, status: 200, bytes: 100, seconds: 0.002)
         metrics.image(.hit)
         metrics.image(.stale)
         metrics.connection(opened: true)
@@ -57,6 +57,18 @@ import Testing
         #expect(object["time"] as? String == "2026-01-15T12:00:00.005Z")
         #expect(object["ms"] as? Double == 1.235)
         #expect(object["code"] as? String == "hit")
+    }
+
+    @Test(arguments: [
+        ("/image?url=http://me:secret@e.com/a@b.png&w=3", "/image?url=http://***@e.com/a@b.png&w=3"),
+        ("/image?url=https%3A%2F%2Fme%3Asecret%40e.com%2Fa%40b", "/image?url=https%3A%2F%2F***%40e.com%2Fa%40b"),
+        ("/unsafe/3x3/http://me@secret@e.com/a", "/unsafe/3x3/http://***@e.com/a"),
+        ("/image?url=https%3a%2f%2fme%40e.com%3fq", "/image?url=https%3a%2f%2f***%40e.com%3fq"),
+        ("/image?url=http://e.com/a@b", "/image?url=http://e.com/a@b"), ("/a%40b", "/a%40b"),
+        ("//@//@", "//***@//***@"),
+    ])
+    func credentialsOfURLsAreNotWrittenDown(target: String, written: String) {
+        #expect(AccessLog.withoutCredentials(target) == written)
     }
 
     @Test func reopenFollowsARotatedFile() async throws {
@@ -121,9 +133,9 @@ import Testing
         let pool = WorkPool(name: "test", width: 1, queue: 1)
         let semaphore = DispatchSemaphore(value: 0)
         let first = Task { try await pool.run { semaphore.wait() } }
-        while pool.running < 1 { await Task.yield() }
+        try await eventually("the first") { pool.running > 0 }
         let second = Task { try await pool.run {} }
-        while pool.waiting < 1 { await Task.yield() }
+        try await eventually("the second") { pool.waiting > 0 }
         await #expect(throws: ImageError.self) { try await pool.run {} }
         semaphore.signal()
         try await first.value

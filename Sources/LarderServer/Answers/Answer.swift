@@ -23,7 +23,9 @@ package struct Answer: Sendable {
     /// For the access log: a problem's code, or where an image came from.
     package var code: String
     /// For metrics and the access log: which route was taken.
-    package var route = "none"
+    package var route = Route.Name.none
+    /// Until when, and while what holds, the very same request gets this answer again. nil: ask anew each time.
+    package var lease: AnswerLease?
 
     package init(
         _ status: Int, fields: HTTPFields = .init(), body: Body = .bytes([]), closes: Bool = false, code: String = ""
@@ -35,9 +37,22 @@ package struct Answer: Sendable {
         self.code = code
     }
 
-    package func on(_ route: String) -> Answer {
+    package func on(_ route: Route.Name) -> Answer {
         var answer = self
         answer.route = route
         return answer
+    }
+}
+
+/// How long an answer may be given again without asking for it.
+package struct AnswerLease: Sendable {
+    /// Nanoseconds of the monotonic clock.
+    package var until: UInt64
+    /// Asked each time, on a thread that serves many connections.
+    package var holds: @Sendable () -> Bool
+
+    package init(until: UInt64, holds: @escaping @Sendable () -> Bool) {
+        self.until = until
+        self.holds = holds
     }
 }

@@ -13,7 +13,10 @@ package enum JSONAnswer {
 
     package static func answer(_ value: some Encodable, status: Int = 200) -> Answer {
         Answer(
-            status, fields: ["Content-Type": "application/json", "Cache-Control": "no-store"],
-            body: .bytes(encode(value)))
+            status,
+            fields: [
+                "Content-Type": "application/json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+                "Cross-Origin-Resource-Policy": "same-origin",
+            ], body: .bytes(encode(value)))
     }
 }

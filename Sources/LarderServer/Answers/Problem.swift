@@ -35,7 +35,10 @@ package struct Problem: Error, Sendable, Hashable {
     }
 
     package var answer: Answer {
-        var fields: HTTPFields = ["Content-Type": "application/problem+json", "Cache-Control": "no-store"]
+        var fields: HTTPFields = [
+            "Content-Type": "application/problem+json", "Cache-Control": "no-store",
+            "X-Content-Type-Options": "nosniff",
+        ]
         fields.fields += self.fields.fields
         return Answer(status, fields: fields, body: .bytes(json), code: code)
     }

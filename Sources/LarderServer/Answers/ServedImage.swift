@@ -125,3 +125,16 @@ extension Answer.Body {
         }
     }
 }
+
+extension StoredFreshness {
+    /// For how long nothing that is said of this freshness changes: it is counted in whole seconds.
+    func steadyMilliseconds(from now: Timestamp) -> Int {
+        var steady: Int64 = 1000
+        for time in [freshUntil, staleWhileRevalidateUntil] where time > now {
+            let (left, overflow) = time.milliseconds.subtractingReportingOverflow(now.milliseconds)
+            // At the very second the number holds for that moment alone.
+            if !overflow { steady = min(steady, left % 1000) }
+        }
+        return Int(steady)
+    }
+}

@@ -3,8 +3,8 @@ import Larder
 
 /// One request and its answer, from the request line to the end.
 final class Exchange: @unchecked Sendable {
-    // Sendable: `state` is a lock; the other variables are touched only by the connection's thread, which
-    // libmicrohttpd never changes while a request lasts.
+    // Sendable: the variables are touched only by the connection's thread, which libmicrohttpd never changes while a
+    // request lasts; `state` is made before anybody else knows of the object, and is a lock.
     let connection: Connection
     /// nil where the target is not UTF-8.
     let target: String?
@@ -14,13 +14,17 @@ final class Exchange: @unchecked Sendable {
     let began: UInt64
     var request: Request?
     var sent: Answer?
+    /// Set where the request is a plain one.
+    var plain: PlainRequest?
+    /// Given in place of an answer of its own.
+    var ready: ReadyAnswer?
 
     private enum State {
-        case idle
         case waiting(Task<Void, Never>?)
         case ready(Answer)
+        case taken
     }
-    private let state = Lock(State.idle)
+    private var state: Lock<State>?
 
     init(connection: Connection, target: UnsafePointer<CChar>, began: UInt64) {
         self.connection = connection
@@ -30,29 +34,31 @@ final class Exchange: @unchecked Sendable {
         self.began = began
     }
 
-    func wait() { state.withLock { $0 = .waiting(nil) } }
+    /// Called before the others.
+    func wait() { state = Lock(.waiting(nil)) }
 
     /// Remembers the task, to cancel it. Where the answer is there already, nobody wants the task any more.
     func attach(_ task: Task<Void, Never>) {
-        let isWanted = state.withLock { state -> Bool in
-            guard case .waiting = state else { return false }
-            state = .waiting(task)
-            return true
-        }
+        let isWanted =
+            state?.withLock { state -> Bool in
+                guard case .waiting = state else { return false }
+                state = .waiting(task)
+                return true
+            } ?? false
         if !isWanted { task.cancel() }
     }
 
     /// The answer has come. False where one was there before.
     func finish(_ answer: Answer) -> Bool {
-        state.withLock { state in
+        state?.withLock { state in
             guard case .waiting = state else { return false }
             state = .ready(answer)
             return true
-        }
+        } ?? false
     }
 
     func cancel() {
-        let task = state.withLock { state -> Task<Void, Never>? in
+        let task = state?.withLock { state -> Task<Void, Never>? in
             if case .waiting(let task) = state { task } else { nil }
         }
         task?.cancel()
@@ -60,9 +66,9 @@ final class Exchange: @unchecked Sendable {
 
     /// The answer that came while the connection waited.
     func takeAnswer() -> Answer? {
-        state.withLock { state in
+        state?.withLock { state in
             guard case .ready(let answer) = state else { return nil }
-            state = .idle
+            state = .taken
             return answer
         }
     }

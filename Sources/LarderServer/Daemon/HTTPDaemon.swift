@@ -2,6 +2,7 @@ import CMicroHTTPD
 import Dispatch
 import Glibc
 import Larder
+import Synchronization
 
 /// Puts a `RequestHandler` on a socket through libmicrohttpd: epoll, a pool of threads, everything bounded.
 ///
@@ -10,38 +11,8 @@ import Larder
 package final class HTTPDaemon: @unchecked Sendable {
     // Sendable: `daemon` is set once in `init`, before anybody else can hold the object, and cleared by the one call that stops it.
 
-    package struct Configuration: Sendable {
-        /// Threads that serve connections. The number of processors by default.
-        package var threads: Int
-        /// Open connections; more are closed at once.
-        package var maxConnections: Int
-        /// Bytes of a connection's request line and header fields.
-        package var memoryPerConnection: Int
-        /// Seconds without any byte after which a connection is closed.
-        package var idleTimeout: UInt32
-        /// Seconds from the first byte of a request to the end of its header.
-        package var headerTimeout: Double
-        /// Bytes a second that a client must take of a body, reckoned over the whole.
-        package var minimumRate: Int
-
-        package init(
-            threads: Int = sysconf(Int32(_SC_NPROCESSORS_ONLN)), maxConnections: Int = 16_000,
-            memoryPerConnection: Int = 8 << 10, idleTimeout: UInt32 = 30, headerTimeout: Double = 10,
-            minimumRate: Int = 8 << 10
-        ) {
-            self.threads = max(1, threads)
-            self.maxConnections = max(16, maxConnections)
-            self.memoryPerConnection = max(4096, memoryPerConnection)
-            self.idleTimeout = idleTimeout
-            self.headerTimeout = headerTimeout
-            self.minimumRate = max(1, minimumRate)
-        }
-    }
-
     private struct Load {
-        var running = 0
         var suspended: [ObjectIdentifier: (Exchange, OpaquePointer)] = [:]
-        var isDraining = false
         var isStopped = false
     }
 
@@ -50,6 +21,12 @@ package final class HTTPDaemon: @unchecked Sendable {
     private let time: any TimeSource
     private let register = ConnectionRegister()
     private let load = Lock(Load())
+    private let ready = ReadyAnswers()
+    private let indifferent: [StaticString]
+    private let wantsRequests: Bool
+    /// Requests in hand.
+    private let running = Atomic(0)
+    private let isDraining = Atomic(false)
     private let reaper: any DispatchSourceTimer
     private var daemon: OpaquePointer?
     package let socket: ListenSocket
@@ -65,6 +42,8 @@ package final class HTTPDaemon: @unchecked Sendable {
         self.handler = handler
         self.configuration = configuration
         self.time = time
+        indifferent = handler.indifferentFields
+        wantsRequests = handler.wantsRequests
         Self.raiseDescriptorLimit(configuration.maxConnections)
         reaper = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "larder.slow-connections"))
         // Unretained: `stop` ends libmicrohttpd's threads before this object can go.
@@ -76,7 +55,12 @@ package final class HTTPDaemon: @unchecked Sendable {
             throw .cacheUnavailable(.init("libmicrohttpd could not start on \(socket.address)"))
         }
         reaper.schedule(deadline: .now() + 1, repeating: 1)
-        reaper.setEventHandler { [weak self] in self?.endSlowConnections() }
+        // What it needs, not the whole: a weak reference would make every count of references to it slow.
+        reaper.setEventHandler { [register, ready, handler, time] in
+            let now = time.monotonic
+            ready.removeExpired(now: now)
+            for _ in 0..<register.endExpired(now: now) { handler.connectionTimedOut() }
+        }
         reaper.resume()
     }
 
@@ -90,11 +74,11 @@ package final class HTTPDaemon: @unchecked Sendable {
     /// Accepts nothing more, lets what has begun come to its end for up to `seconds`, then stops.
     package func drain(seconds: Double) async {
         guard let daemon else { return }
-        load.withLock { $0.isDraining = true }
+        isDraining.store(true, ordering: .relaxed)
         let listener = MHD_quiesce_daemon(daemon)
         if listener >= 0 { Glibc.close(listener) }
         let end = time.monotonic &+ UInt64(max(0, min(seconds, 86_400)) * 1e9)
-        while load.withLock({ $0.running > 0 }), time.monotonic < end {
+        while running.load(ordering: .relaxed) > 0, time.monotonic < end {
             try? await time.sleep(seconds: 0.02)
         }
         stopNow()
@@ -105,11 +89,11 @@ package final class HTTPDaemon: @unchecked Sendable {
         // libmicrohttpd aborts where a connection is still suspended: every one is resumed, and none suspends any more.
         let waiting = load.withLock { load -> [(Exchange, OpaquePointer)]? in
             guard !load.isStopped else { return nil }
-            load.isDraining = true
             load.isStopped = true
             return Array(load.suspended.values)
         }
         guard let waiting, let daemon else { return }
+        isDraining.store(true, ordering: .relaxed)
         reaper.cancel()
         for (exchange, _) in waiting {
             exchange.cancel()
@@ -117,10 +101,7 @@ package final class HTTPDaemon: @unchecked Sendable {
         }
         MHD_stop_daemon(daemon)
         self.daemon = nil
-    }
-
-    private func endSlowConnections() {
-        for _ in 0..<register.endExpired(now: time.monotonic) { handler.connectionTimedOut() }
+        ready.removeAll()
     }
 
     // MARK: - The start
@@ -160,10 +141,10 @@ package final class HTTPDaemon: @unchecked Sendable {
         context.map { Unmanaged<HTTPDaemon>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// A descriptor a connection, and one for the file that is sent on it.
+    /// A descriptor a connection and one for the file that is sent on it; two for each answer that is kept ready.
     private static func raiseDescriptorLimit(_ connections: Int) {
         var limit = rlimit()
-        let wanted = rlim_t(2 * connections + 512)
+        let wanted = rlim_t(2 * connections + 512 + 2 * ReadyAnswers.maxCount)
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < wanted else {
             return
         }
@@ -173,14 +154,12 @@ package final class HTTPDaemon: @unchecked Sendable {
 
     // MARK: - Called by libmicrohttpd
 
-    private func after(_ seconds: Double) -> UInt64 { time.monotonic &+ UInt64(seconds * 1e9) }
+    private static func nanoseconds(_ seconds: Double) -> UInt64 { UInt64(seconds * 1e9) }
 
     private func open(_ connection: OpaquePointer) -> Connection {
-        let descriptor = larder_mhd_connection_info(connection, .CONNECTION_INFO_CONNECTION_FD)?.pointee.connect_fd
-        let address = larder_mhd_connection_info(connection, .CONNECTION_INFO_CLIENT_ADDRESS)?.pointee.client_addr
-        let peer = address.map { SocketName(UnsafePointer($0)).host } ?? ""
         let opened = Connection(
-            descriptor: descriptor ?? -1, peer: peer, deadline: after(configuration.headerTimeout))
+            descriptor: Wire.descriptor(connection) ?? -1, peer: Wire.peer(connection),
+            deadline: time.monotonic &+ Self.nanoseconds(configuration.headerTimeout))
         register.add(opened)
         handler.connection(opened: true)
         return opened
@@ -196,40 +175,59 @@ package final class HTTPDaemon: @unchecked Sendable {
         let info = larder_mhd_connection_info(connection, .CONNECTION_INFO_SOCKET_CONTEXT)
         guard let pointer = info?.pointee.socket_context else { return nil }
         let opened = Unmanaged<Connection>.fromOpaque(pointer).takeUnretainedValue()
-        opened.expect(noLaterThan: after(configuration.headerTimeout))
-        load.withLock { $0.running += 1 }
-        let exchange = Exchange(connection: opened, target: target, began: time.monotonic)
+        let now = time.monotonic
+        opened.expect(noLaterThan: now &+ Self.nanoseconds(configuration.headerTimeout))
+        running.add(1, ordering: .relaxed)
+        let exchange = Exchange(connection: opened, target: target, began: now)
         return Unmanaged.passRetained(exchange).toOpaque()
     }
 
     private func end(_ exchange: Exchange) {
-        load.withLock { $0.running -= 1 }
-        exchange.connection.expect(by: after(Double(configuration.idleTimeout) * 2))
-        guard let request = exchange.request, let answer = exchange.sent else { return }
-        handler.completed(request, answer, seconds: Double(time.monotonic &- exchange.began) / 1e9)
+        running.subtract(1, ordering: .relaxed)
+        let now = time.monotonic
+        exchange.connection.expect(by: now &+ Self.nanoseconds(Double(configuration.idleTimeout) * 2))
+        guard let request = exchange.request ?? exchange.ready?.request,
+            let answer = exchange.sent ?? exchange.ready?.answer
+        else { return }
+        handler.completed(request, answer, seconds: Double(now &- exchange.began) / 1e9)
     }
 
     private func handle(
         _ exchange: Exchange, _ connection: OpaquePointer, _ method: UnsafePointer<CChar>,
         _ version: UnsafePointer<CChar>
     ) -> MHD_Result {
-        if let request = exchange.request {
-            if let answer = exchange.takeAnswer() { return send(answer, exchange, connection) }
-            switch handler.respond(to: request) {
-            case .now(let answer): return send(answer, exchange, connection)
-            case .later(let work): return suspend(exchange, connection, work)
+        if let ready = exchange.ready { return send(ready, exchange, connection) }
+        guard let request = exchange.request else { return take(exchange, connection, method, version) }
+        if let answer = exchange.takeAnswer() { return send(answer, exchange, connection) }
+        switch handler.respond(to: request) {
+        case .now(let answer): return send(answer, exchange, connection)
+        case .later(let work): return suspend(exchange, connection, work)
+        }
+    }
+
+    /// The first call, in which nothing is answered: an answer would end the connection. That is what libmicrohttpd
+    /// does with answers to requests whose body it has not seen, and what is right for one that cannot be trusted.
+    private func take(
+        _ exchange: Exchange, _ connection: OpaquePointer, _ method: UnsafePointer<CChar>,
+        _ version: UnsafePointer<CChar>
+    ) -> MHD_Result {
+        exchange.connection.expect(by: 0)
+        // A NUL cuts the target: then the version does not stand right behind it.
+        let isCut = UInt(bitPattern: version) != exchange.targetAddress &+ UInt(exchange.targetLength) &+ 1
+        if !isCut, let target = exchange.target, strcmp(method, "GET") == 0, strcmp(version, "HTTP/1.1") == 0 {
+            exchange.plain = PlainRequest(connection, target: target, indifferent: indifferent)
+            if let plain = exchange.plain, !isDraining.load(ordering: .relaxed),
+                let found = ready.answer(to: plain, now: exchange.began)
+            {
+                exchange.ready = found
+                if !wantsRequests { return .YES }
             }
         }
-        // The first call. An answer to it ends the connection: that is what libmicrohttpd does with answers to
-        // requests whose body it has not seen, and what is right for a request that cannot be trusted.
-        exchange.connection.expect(by: 0)
         var request = Request(.init(String(cString: method)), exchange.target ?? "", peer: exchange.connection.peer)
         do throws(Problem) {
-            // A NUL cuts the target: then the version does not stand right behind it.
-            let cut = UInt(bitPattern: version) != exchange.targetAddress &+ UInt(exchange.targetLength) &+ 1
             guard exchange.target != nil else { throw .badRequest("The address is not UTF-8.") }
             request.fields = try RequestFraming.check(
-                fields(connection), version: String(cString: version), hasCutTarget: cut)
+                Wire.fields(connection), version: String(cString: version), hasCutTarget: isCut)
             exchange.request = request
             return .YES
         } catch {
@@ -238,23 +236,6 @@ package final class HTTPDaemon: @unchecked Sendable {
             answer.closes = true
             return send(answer, exchange, connection)
         }
-    }
-
-    private func fields(_ connection: OpaquePointer) -> [RequestFraming.RawField] {
-        var fields: [RequestFraming.RawField] = []
-        withUnsafeMutablePointer(to: &fields) { pointer in
-            _ = MHD_get_connection_values_n(
-                connection, .HEADER_KIND,
-                { context, _, name, nameLength, value, valueLength in
-                    let fields = context?.assumingMemoryBound(to: [RequestFraming.RawField].self)
-                    func bytes(_ start: UnsafePointer<CChar>?, _ count: Int) -> [UInt8] {
-                        Array(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
-                    }
-                    fields?.pointee.append(.init(bytes(name, nameLength), bytes(value, valueLength)))
-                    return .YES
-                }, pointer)
-        }
-        return fields
     }
 
     private func suspend(
@@ -285,40 +266,37 @@ package final class HTTPDaemon: @unchecked Sendable {
 
     private func send(_ answer: Answer, _ exchange: Exchange, _ connection: OpaquePointer) -> MHD_Result {
         var answer = answer
-        if load.withLock({ $0.isDraining }) { answer.closes = true }
-        guard let response = Self.response(answer) else { return .NO }
+        if isDraining.load(ordering: .relaxed) { answer.closes = true }
+        if let ready = keep(answer, exchange) {
+            exchange.ready = ready
+            return send(ready, exchange, connection)
+        }
+        guard let response = Wire.response(answer) else { return .NO }
         defer { MHD_destroy_response(response) }
         exchange.sent = answer
-        exchange.connection.expect(
-            by: after(Double(configuration.idleTimeout) * 2 + Double(answer.body.length / configuration.minimumRate)))
+        expectEnd(of: exchange, length: answer.body.length)
         return MHD_queue_response(connection, UInt32(answer.status), response)
     }
 
-    private static func response(_ answer: Answer) -> OpaquePointer? {
-        guard let response = body(answer.body) else { return nil }
-        for field in answer.fields.fields { _ = MHD_add_response_header(response, field.name, field.value) }
-        if answer.closes { _ = MHD_add_response_header(response, "Connection", "close") }
-        return response
+    private func send(_ ready: ReadyAnswer, _ exchange: Exchange, _ connection: OpaquePointer) -> MHD_Result {
+        expectEnd(of: exchange, length: ready.answer.body.length)
+        return MHD_queue_response(connection, UInt32(ready.answer.status), ready.response)
     }
 
-    private static func body(_ body: Answer.Body) -> OpaquePointer? {
-        func copied(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
-            MHD_create_response_from_buffer(
-                bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress), .RESPMEM_MUST_COPY)
-        }
-        switch body {
-        case .bytes(let bytes): return bytes.withUnsafeBytes(copied)
-        case .entry(let entry, let offset, let length):
-            guard length > 0 else { return copied(UnsafeRawBufferPointer(start: nil, count: 0)) }
-            guard let descriptor = entry.descriptor else {
-                // Held in memory: the directory could not take it.
-                guard let bytes = try? entry.payload(), offset + length <= bytes.count else { return nil }
-                return bytes.withUnsafeBytes { copied(UnsafeRawBufferPointer(rebasing: $0[offset..<offset + length])) }
-            }
-            // libmicrohttpd closes what it is given.
-            let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-            guard copy >= 0 else { return nil }
-            return MHD_create_response_from_fd_at_offset64(UInt64(length), copy, UInt64(offset))
-        }
+    /// A client that takes its answer too slowly is ended.
+    private func expectEnd(of exchange: Exchange, length: Int) {
+        let allowed = Double(configuration.idleTimeout) * 2 + Double(length / configuration.minimumRate)
+        exchange.connection.expect(by: time.monotonic &+ Self.nanoseconds(allowed))
+    }
+
+    /// Lays out for those who come after what was asked for before and may be given again.
+    private func keep(_ answer: Answer, _ exchange: Exchange) -> ReadyAnswer? {
+        guard let plain = exchange.plain, let lease = answer.lease, let request = exchange.request, !answer.closes,
+            ready.isWanted(plain.hash, holding: min(answer.body.length, configuration.maxHeldBody)),
+            let made = ReadyAnswer(
+                plain, request, answer, lease: lease, maxHeld: configuration.maxHeldBody)
+        else { return nil }
+        ready.insert(made, plain.hash)
+        return made
     }
 }

@@ -2,6 +2,13 @@ import Larder
 
 /// What a daemon asks for each request.
 package protocol RequestHandler: Sendable {
+    /// The header fields, in lower case, that no answer depends on. A GET that has only these and Host may be answered
+    /// by a lease.
+    var indifferentFields: [StaticString] { get }
+
+    /// Whether `completed` wants the request as it came; otherwise it may be another of the same target.
+    var wantsRequests: Bool { get }
+
     /// Called on a thread of the daemon, which serves many connections: answers at once, or says how it will.
     func respond(to request: Request) -> Response
 

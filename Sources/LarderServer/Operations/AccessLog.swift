@@ -129,12 +129,29 @@ package final class AccessLog: Sendable {
         text("time", line.time.iso8601)
         text("peer", line.peer)
         text("method", line.method)
-        text("target", line.target)
+        text("target", withoutCredentials(line.target))
         text("route", line.route)
         if !line.code.isEmpty { text("code", line.code) }
         if !line.agent.isEmpty { text("agent", line.agent) }
         let milliseconds = (line.milliseconds * 1000).rounded() / 1000
         bytes += Array("\"status\":\(line.status),\"bytes\":\(line.bytes),\"ms\":\(milliseconds)}\n".utf8)
+    }
+
+    /// The same without user names and passwords of the URLs in it, which `/image` and thumbor's paths may carry.
+    static func withoutCredentials(_ target: String) -> String {
+        guard target.contains("@") || target.contains("%40") else { return target }
+        var rest = target[...]
+        var kept = ""
+        while let slashes = rest.firstMatch(of: /(?:\/|%2f){2}/.ignoresCase()) {
+            kept += rest[..<slashes.range.upperBound]
+            rest = rest[slashes.range.upperBound...]
+            let authority = rest.prefix { !"/?&#".contains($0) }
+            let end = authority.firstMatch(of: /%2f|%3f|%23/.ignoresCase())?.range.lowerBound ?? authority.endIndex
+            guard let at = authority[..<end].matches(of: /@|%40/).last?.range else { continue }
+            kept += "***"
+            rest = rest[at.lowerBound...]
+        }
+        return kept + rest
     }
 
     private static func appendQuoted(_ value: String, to bytes: inout [UInt8]) {

@@ -27,16 +27,21 @@ package enum Route: Sendable, Hashable {
     }
 
     /// The name in metrics and the access log.
-    package var name: String {
+    package var name: Name {
         switch self {
-        case .gallery: "gallery"
-        case .login, .logout: "login"
-        case .image(_, let transformation, _): transformation.isIdentity ? "image" : "thumbnail"
-        case .file(_, let transformation): transformation.isIdentity ? "file" : "thumbnail"
-        case .entries, .entry, .removeEntry: "entries"
-        case .stats: "stats"
-        case .health: "health"
-        case .metrics: "metrics"
+        case .gallery: .gallery
+        case .login, .logout: .login
+        case .image(_, let transformation, _): transformation.isIdentity ? .image : .thumbnail
+        case .file(_, let transformation): transformation.isIdentity ? .file : .thumbnail
+        case .entries, .entry, .removeEntry: .entries
+        case .stats: .stats
+        case .health: .health
+        case .metrics: .metrics
         }
+    }
+
+    /// In the order of metrics.
+    package enum Name: String, Sendable, Hashable, CaseIterable {
+        case entries, file, gallery, health, image, login, metrics, none, stats, thumbnail
     }
 }

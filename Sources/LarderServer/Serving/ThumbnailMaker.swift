@@ -4,11 +4,11 @@ import Larder
 /// the disk tier.
 package final class ThumbnailMaker: Sendable {
     private let tier: DiskTier
-    private let pool: WorkPool
     private let limits: ImageLimits
     private let time: any TimeSource
     private let metrics: Metrics
     private let flights = Coalescer<Work, ServedImage>()
+    private let decodes: SharedDecodes
 
     private struct Work: Hashable, Sendable {
         var key: CacheKey
@@ -16,19 +16,28 @@ package final class ThumbnailMaker: Sendable {
         var isKept: Bool
     }
 
-    package init(tier: DiskTier, pool: WorkPool, limits: ImageLimits, time: any TimeSource, metrics: Metrics) {
+    /// - Parameter queue: thumbnails that may wait.
+    package init(
+        tier: DiskTier, pool: WorkPool, queue: Int, limits: ImageLimits, time: any TimeSource, metrics: Metrics
+    ) {
         self.tier = tier
-        self.pool = pool
+        decodes = SharedDecodes(pool: pool, maxWaiting: queue)
         self.limits = limits
         self.time = time
         self.metrics = metrics
     }
+
+    /// Thumbnails that wait for a thread.
+    package var waiting: Int { decodes.waiting }
 
     /// What is asked for, in the terms of the image room.
     package struct Order: Sendable {
         package var key: CacheKey
         package var size: ThumbnailSize
         package var output: ThumbnailOutput
+        /// How the source is decoded for it.
+        package var reduction: Int
+        package var pixels: Int
 
         package init(_ source: StoredEntry, _ transformation: Transformation, format: ImageFormat?) throws(Problem) {
             guard let header = source.header else { throw .notFound("The entry holds no image.") }
@@ -41,6 +50,8 @@ package final class ThumbnailMaker: Sendable {
             }
             self.size = size
             output = ThumbnailOutput(format: format, quality: transformation.quality)
+            reduction = Thumbnailer.reduction(for: size, header: header)
+            pixels = Thumbnailer.pixels(of: size, header: header)
             key = source.key.thumbnail(size, output)
         }
     }
@@ -57,47 +68,65 @@ package final class ThumbnailMaker: Sendable {
     ) async throws(ImageError) -> ServedImage {
         let work = Work(key: order.key, sha256: source.sha256, isKept: keeps)
         let ticket = flights.join(work, priority: .normal) { [self] _ throws(ImageError) in
-            let abort = AbortFlag()
-            let began = time.monotonic
-            return try await Self.aborting(abort) { () throws(ImageError) in
-                try await pool.run { [self] () throws(ImageError) in
-                    // Somebody else may have made it since, another server on the same directory too.
-                    if let entry = stored(order, of: source), let image = ServedImage(entry) { return image }
-                    let image = try Self.make(order, of: source, limits: limits, abort: abort)
-                    defer { metrics.thumbnail(seconds: Double(time.monotonic &- began) / 1e9) }
-                    return keeps ? try store(image, order, of: source) : image
-                }
+            let item = SharedDecodes.Item(order, keeps: keeps, began: time.monotonic)
+            return try await decodes.make(item, of: source, reduction: order.reduction) { [self] items, batch in
+                make(items, of: source, batch)
             }
         }
         return try await flights.wait(ticket)
     }
 
-    private static func aborting<Success: Sendable>(
-        _ flag: AbortFlag, _ body: () async throws(ImageError) -> Success
-    ) async throws(ImageError) -> Success {
-        let result: Result<Success, ImageError> = await withTaskCancellationHandler {
-            do throws(ImageError) { return .success(try await body()) } catch { return .failure(error) }
-        } onCancel: {
-            flag.abort()
+    /// Makes all from one decode and answers each.
+    private func make(_ items: [SharedDecodes.Item], of source: StoredEntry, _ batch: SharedDecodes.Batch) {
+        // Somebody else may have made one since, another server on the same directory too.
+        let missing = items.filter { item in
+            guard let entry = stored(item.order, of: source), let image = ServedImage(entry) else { return true }
+            item.finish(.success(image))
+            return false
         }
-        return try result.get()
+        guard !missing.isEmpty else { return }
+        do throws(ImageError) {
+            let made = try thumbnails(missing, of: source, batch.abort)
+            for (item, image) in zip(missing, made) where !item.isOver {
+                item.finish(item.keeps ? store(image, item.order, of: source) : .success(image))
+                metrics.thumbnail(seconds: Double(time.monotonic &- item.began) / 1e9)
+            }
+        } catch {
+            // One that asks for too much must not cost the others theirs.
+            for item in missing where !item.isOver {
+                if missing.count == 1 { item.finish(.failure(error)) } else { make([item], of: source, batch) }
+            }
+        }
     }
 
-    private static func make(
-        _ order: Order, of source: StoredEntry, limits: ImageLimits, abort: AbortFlag
-    ) throws(ImageError) -> ServedImage {
+    private func thumbnails(
+        _ items: [SharedDecodes.Item], of source: StoredEntry, _ abort: AbortFlag
+    ) throws(ImageError) -> [ServedImage] {
         let bytes = try source.payload()
+        metrics.decode()
         let made = try bytes.withBuffer { (bytes) throws(ImageError) in
             try Thumbnailer.make(
-                bytes, header: source.header, sizes: [order.size], output: order.output, limits: limits, abort: abort)
+                bytes, header: source.header,
+                orders: items.map { Thumbnailer.Order(size: $0.order.size, output: $0.order.output) }, limits: limits,
+                abort: abort)
         }
-        guard let thumbnail = made.first else { throw .corrupt(.init("no thumbnail was made")) }
-        return ServedImage(
-            format: thumbnail.format, bytes: thumbnail.bytes, modified: source.responseTime,
-            freshness: source.freshness, isPrivate: source.isPrivate)
+        guard made.count == items.count else { throw .corrupt(.init("no thumbnail was made")) }
+        return made.map {
+            ServedImage(
+                format: $0.format, bytes: $0.bytes, modified: source.responseTime, freshness: source.freshness,
+                isPrivate: source.isPrivate)
+        }
     }
 
     private func store(
+        _ image: ServedImage, _ order: Order, of source: StoredEntry
+    ) -> Result<ServedImage, ImageError> {
+        do throws(ImageError) { return .success(try stored(image, order, of: source)) } catch {
+            return .failure(error)
+        }
+    }
+
+    private func stored(
         _ image: ServedImage, _ order: Order, of source: StoredEntry
     ) throws(ImageError) -> ServedImage {
         guard case .bytes(let bytes) = image.body else { return image }

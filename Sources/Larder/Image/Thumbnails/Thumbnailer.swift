@@ -17,14 +17,33 @@ public enum Thumbnailer {
         _ bytes: UnsafeRawBufferPointer, header: ImageHeader? = nil, sizes: [ThumbnailSize],
         output: ThumbnailOutput = ThumbnailOutput(), limits: ImageLimits = ImageLimits(), abort: AbortFlag? = nil
     ) throws(ImageError) -> [Thumbnail] {
-        guard output.format == nil || output.format == .jpeg || output.format == .png else {
-            throw .unsupportedFormat(.init("thumbnails are JPEG or PNG, not \(output.format?.rawValue ?? "")"))
+        try make(
+            bytes, header: header, orders: sizes.map { Order(size: $0, output: output) }, limits: limits, abort: abort)
+    }
+
+    /// One of several thumbnails that are made from one decode.
+    package struct Order: Sendable, Hashable {
+        package var size: ThumbnailSize
+        package var output: ThumbnailOutput
+
+        package init(size: ThumbnailSize, output: ThumbnailOutput) {
+            self.size = size
+            self.output = output
+        }
+    }
+
+    /// The same, each size with an output of its own.
+    package static func make(
+        _ bytes: UnsafeRawBufferPointer, header: ImageHeader? = nil, orders: [Order],
+        limits: ImageLimits = ImageLimits(), abort: AbortFlag? = nil
+    ) throws(ImageError) -> [Thumbnail] {
+        for case let format? in orders.map(\.output.format) where format != .jpeg && format != .png {
+            throw .unsupportedFormat(.init("thumbnails are JPEG or PNG, not \(format.rawValue)"))
         }
         let header: ImageHeader =
             if let header { header } else { try ImageDecoder.header(of: bytes, limits: limits) }
-        guard !sizes.isEmpty else { return [] }
-        let plans = sizes.map { $0.plan(width: header.displayWidth, height: header.displayHeight) }
-            .map { header.orientation.swapsAxes ? $0.transposed : $0 }
+        guard !orders.isEmpty else { return [] }
+        let plans = orders.map { plan($0.size, header) }
         for plan in plans { try limits.check(width: plan.window.width, height: plan.window.height) }
 
         let codec = try ImageDecoder.open(bytes, header, limits: limits, abort: abort)
@@ -38,7 +57,8 @@ public enum Thumbnailer {
 
         let icc = codec.icc(for: codec.channels == 1 ? "GRAY" : "RGB ")
         var thumbnails: [Thumbnail] = []
-        for (size, resampler) in zip(sizes, resamplers) {
+        for (order, resampler) in zip(orders, resamplers) {
+            let (size, output) = (order.size, order.output)
             let raster = resampler.output.oriented(header.orientation)
             let isTranslucent = header.hasAlpha && raster.isTranslucent
             let format = output.format ?? (isTranslucent ? .png : .jpeg)
@@ -50,6 +70,32 @@ public enum Thumbnailer {
                     bitmap: try raster.bitmap(hasAlpha: isTranslucent, icc: codec.channels == 1 ? [] : icc)))
         }
         return thumbnails
+    }
+
+    /// By how much libjpeg reduces the picture for that size: 1, 2, 4 or 8; 0 where it takes care of the chroma. Other
+    /// formats are decoded in one way only. Thumbnails of one reduction are the same to the byte whether they share a
+    /// decode or not.
+    package static func reduction(for size: ThumbnailSize, header: ImageHeader) -> Int {
+        guard header.format == .jpeg else { return 1 }
+        let request = request([plan(size, header)], header)
+        guard request.fast else { return 0 }
+        let sides = [(header.width, Int(request.min_width)), (header.height, Int(request.min_height))]
+        return [8, 4, 2].first { by in
+            sides.allSatisfy { source, least in source / by + (source % by == 0 ? 0 : 1) >= least }
+        } ?? 1
+    }
+
+    /// How many pixels the thumbnail has.
+    package static func pixels(of size: ThumbnailSize, header: ImageHeader) -> Int {
+        let window = plan(size, header).window
+        let (pixels, overflow) = window.width.multipliedReportingOverflow(by: window.height)
+        return overflow ? .max : pixels
+    }
+
+    /// In the stored orientation.
+    private static func plan(_ size: ThumbnailSize, _ header: ImageHeader) -> ThumbnailSize.Plan {
+        let plan = size.plan(width: header.displayWidth, height: header.displayHeight)
+        return header.orientation.swapsAxes ? plan.transposed : plan
     }
 
     private static func request(_ plans: [ThumbnailSize.Plan], _ header: ImageHeader) -> larder_request {

@@ -67,6 +67,22 @@ package final class StoredEntry: Sendable {
         if case .file(let descriptor) = backing { descriptor } else { nil }
     }
 
+    /// A look, again and again, at whether this very file still stands under the entry's name: false once it was
+    /// replaced or removed, by whatever process. It keeps no descriptor. nil where the entry is no file.
+    package func placeCheck() -> (@Sendable () -> Bool)? {
+        let fileSystem = volume.directory.fileSystem
+        guard isStored, case .file(let descriptor) = backing, let status = try? fileSystem.status(of: descriptor) else {
+            return nil
+        }
+        return { [volume, hash = key.hash] in
+            let found = EntryName.withPath(hash) { path in
+                try? volume.directory.fileSystem.status(of: path, in: volume.directory.root)
+            }
+            guard let found else { return false }
+            return found.isSame(as: status) && found.size == status.size && found.modified == status.modified
+        }
+    }
+
     /// Everything that is stored beside the payload.
     ///
     /// - Throws: ``ImageError/corrupt(_:)`` where the JSON part cannot be read.

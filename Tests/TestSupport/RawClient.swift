@@ -3,20 +3,20 @@ import Glibc
 
 /// A client that sends exactly the bytes it is told to, and reads what comes. Reading blocks a thread of its own: the
 /// server under test may need every thread of the cooperative pool.
-final class RawClient: @unchecked Sendable {
+package final class RawClient: @unchecked Sendable {
     // Sendable: `input` is touched only on `queue`, one thing after the other.
     private let descriptor: Int32
     private var input: [UInt8] = []
     private let queue = DispatchQueue(label: "raw-client")
 
-    struct Failure: Error { var reason: String }
+    package struct Failure: Error { package var reason: String }
 
-    struct Reply {
-        var status: Int
-        var head: String
-        var body: [UInt8]
+    package struct Reply: Sendable {
+        package var status: Int
+        package var head: String
+        package var body: [UInt8]
 
-        func field(_ name: String) -> String? {
+        package func field(_ name: String) -> String? {
             for line in head.split(separator: "\r\n").dropFirst() {
                 let parts = line.split(separator: ":", maxSplits: 1)
                 if parts[0].lowercased() == name.lowercased() {
@@ -27,14 +27,14 @@ final class RawClient: @unchecked Sendable {
         }
     }
 
-    init(port: Int) throws {
+    package init(port: Int) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
         name.sin_port = UInt16(port).bigEndian
         inet_pton(AF_INET, "127.0.0.1", &name.sin_addr)
-        // A test that waits for ever says nothing: half a minute is for ever.
-        var limit = timeval(tv_sec: 30, tv_usec: 0)
+        // A test that waits for ever says nothing: two minutes are for ever.
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         let connected = withUnsafePointer(to: &name) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -46,26 +46,26 @@ final class RawClient: @unchecked Sendable {
 
     deinit { close(descriptor) }
 
-    func send(_ text: String) { send(Array(text.utf8)) }
+    package func send(_ text: String) { send(Array(text.utf8)) }
 
-    func send(_ bytes: [UInt8]) {
+    package func send(_ bytes: [UInt8]) {
         bytes.withUnsafeBytes { _ = Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
     /// Sends a request with a Host field and an empty line.
-    func request(_ line: String, _ fields: String...) {
+    package func request(_ line: String, _ fields: String...) {
         send("\(line) HTTP/1.1\r\nHost: localhost\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n")
     }
 
     /// The next reply on the connection; nil where it was closed before.
-    func reply(hasBody: Bool = true) async throws -> Reply? {
+    package func reply(hasBody: Bool = true) async throws -> Reply? {
         try await withCheckedThrowingContinuation { continuation in
             queue.async { continuation.resume(with: Result { try self.readReply(hasBody) }) }
         }
     }
 
     /// Whether the server has ended the connection and sent nothing more.
-    func isClosed() async -> Bool {
+    package func isClosed() async -> Bool {
         await withCheckedContinuation { continuation in
             queue.async { continuation.resume(returning: self.input.isEmpty && !self.receive()) }
         }
