@@ -12,6 +12,8 @@ package enum EntryFormat {
     static let absent = UInt32.max
     /// A byte that no text begins with, `LARDER`, and a line feed that a text conversion would change.
     static let magic: [UInt8] = [0x89] + Array("LARDER".utf8) + [0x0A]
+    /// The same as a little-endian number.
+    static let magicNumber: UInt64 = 0x0A52_4544_5241_4C89
 
     /// Offsets in the trailer.
     enum Trailer {
@@ -168,7 +170,7 @@ package enum EntryFormat {
     /// XXH3, 64 bits.
     static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.withUnsafeBytes { checksum($0) } }
 
-    static func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 { XXH3_64bits(bytes.baseAddress, bytes.count) }
+    static func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 { larder_xxh3(bytes.baseAddress, bytes.count) }
 }
 
 extension [UInt8] {

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Metadata and trailer of an entry file, checked: every length and checksum holds and the parts fill the
 /// metadata exactly, so that the accessors read at fixed offsets without further tests.
 package struct EntryTail: Sendable {
@@ -30,7 +32,7 @@ package struct EntryTail: Sendable {
     package init(_ bytes: [UInt8], fileSize: Int64) throws(Fault) {
         typealias Trailer = EntryFormat.Trailer
         let trailer = bytes.count - EntryFormat.trailerLength
-        guard trailer >= 0, bytes[(trailer + Trailer.magic)...].elementsEqual(EntryFormat.magic) else {
+        guard trailer >= 0, bytes.number(at: trailer + Trailer.magic, as: UInt64.self) == EntryFormat.magicNumber else {
             throw .notAnEntry
         }
         guard
@@ -79,8 +81,9 @@ package struct EntryTail: Sendable {
 
     private var partsFillMetadata: Bool {
         // Five lengths below 2^32 each cannot overflow.
-        let parts = stride(from: Fixed.urlLength, through: Fixed.jsonLength, by: 4).map(length)
-        return EntryFormat.fixedLength + parts.reduce(0, +) == metadataLength
+        var sum = EntryFormat.fixedLength
+        for offset in stride(from: Fixed.urlLength, through: Fixed.jsonLength, by: 4) { sum += length(offset) }
+        return sum == metadataLength
             && number(Fixed.urlLength, as: UInt32.self) != EntryFormat.absent
     }
 
@@ -119,7 +122,13 @@ package struct EntryTail: Sendable {
 
     private func equal(_ part: ArraySlice<UInt8>?, _ text: String?) -> Bool {
         guard let part, let text else { return part == nil && text == nil }
-        return part.elementsEqual(text.utf8)
+        // Byte by byte would cost as much as a system call.
+        return text.utf8.withContiguousStorageIfAvailable { text in
+            part.withUnsafeBufferPointer { part in
+                part.count == text.count
+                    && (part.isEmpty || memcmp(part.baseAddress!, text.baseAddress!, part.count) == 0)
+            }
+        } ?? part.elementsEqual(text.utf8)
     }
 
     private var flags: EntryFormat.Flags { EntryFormat.Flags(rawValue: number(Fixed.flags)) }

@@ -14,7 +14,7 @@ final class PayloadChecksum {
         _ = XXH3_64bits_reset(state)
     }
 
-    func update(_ bytes: UnsafeRawBufferPointer) { _ = XXH3_64bits_update(state, bytes.baseAddress, bytes.count) }
+    func update(_ bytes: UnsafeRawBufferPointer) { larder_xxh3_update(state, bytes.baseAddress, bytes.count) }
 
     /// Sets the value of bytes that are copied unread.
     func fix(_ value: UInt64) { fixed = value }

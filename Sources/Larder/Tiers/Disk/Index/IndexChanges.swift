@@ -35,9 +35,9 @@ struct IndexChanges {
 
     mutating func note(_ hash: CacheKey.Hash, _ change: Change) {
         order += 1
-        if case .used = change, let known = entries[hash] {
+        if case .used = change, let known = entries.index(forKey: hash) {
             // A use does not undo what came before: it only comes later in the order.
-            entries[hash] = (order, known.change)
+            entries.values[known].order = order
             return
         }
         let limit = if case .used = change { Self.usesLimit } else { Self.limit }
