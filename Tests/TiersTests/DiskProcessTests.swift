@@ -58,4 +58,28 @@ struct DiskProcessTests {
         process.waitUntilExit()
         #expect(tier.tryLock(for: key) != nil)
     }
+
+    /// Another process fetches an image and is killed: who waits for it fetches it then.
+    @Test func aKilledFetchIsTakenOver() async throws {
+        let (process, output) = try start(["hold", "--directory", directory.path, "--key", "1"])
+        #expect(String(decoding: output.fileHandleForReading.availableData, as: UTF8.self) == "held\n")
+        let time = ManualTime()
+        let image = SampleImage.png(200)
+        let transport = ScriptedTransport { _, _ in .ok(image, ["Cache-Control": "max-age=60"]) }
+        let fetcher = CachingFetcher(
+            client: HTTPClient(transport: transport, time: time),
+            disk: try DiskTier(directory: directory.path, time: time),
+            executor: BlockingExecutor(name: "test", width: 2), time: time)
+        let fetch = fetcher.begin(
+            FetchRequest(url: try NormalizedURL("https://origin.example/images/1/photo.jpg")))
+        await time.sleepers(1)
+        #expect(transport.requests.isEmpty)
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        time.advance(seconds: 1)
+        let result = try await fetch.result()
+        #expect(result.source == .network)
+        #expect(try result.readPayload() == image)
+        #expect(transport.requests.count == 1)
+    }
 }

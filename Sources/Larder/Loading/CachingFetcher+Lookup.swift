@@ -9,8 +9,8 @@ extension CachingFetcher {
     enum Lookup: Sendable {
         /// Use it; `revalidates` asks for a revalidation behind the caller's back.
         case found(FetchResult, revalidates: Bool)
-        /// The network is needed, to confirm what is stored, for the rest of a cut transfer, or for the whole.
-        case needed(Stored?, Beginning?)
+        /// The network is needed, to confirm what is stored, or for the whole or its rest.
+        case needed(Stored?)
     }
 
     func lookUp(_ request: FetchRequest, _ key: CacheKey) throws(ImageError) -> Lookup {
@@ -37,7 +37,7 @@ extension CachingFetcher {
         }
         if control.onlyIfCached { throw .notCached(.init("only-if-cached, and nothing usable is stored")) }
         if let failure = rememberedFailure(request, key, now) { throw failure }
-        return .needed(stored, stored == nil ? beginning(request, key) : nil)
+        return .needed(stored)
     }
 
     /// The kept beginning of an image, if there is one to go on from.

@@ -19,7 +19,7 @@ extension CachingFetcher {
         var attempts = 0
         var failures = 0
         // The clock runs from the first turn on: waiting for our own limits is not the server's fault.
-        var deadline: UInt64?
+        var deadline = plan.deadline
         let origin = plan.request.url.origin
         while true {
             do throws(ImageError) {

@@ -18,6 +18,7 @@ package final class CachingFetcher: Sendable {
     let breaker: CircuitBreaker
     let rate: RateLimiter?
     let robots: RobotsPolicy?
+    let fetching = FetchesUnderWay()
     private let flights = Coalescer<FlightID, FetchResult>()
     private let listeners = Lock<[FlightID: ProgressHub]>([:])
     private let background = Lock(Background())
@@ -174,23 +175,37 @@ package final class CachingFetcher: Sendable {
         _ request: FetchRequest, _ key: CacheKey, _ priority: SharedPriority, _ hub: ProgressHub
     ) async throws(ImageError) -> FetchResult {
         do throws(ImageError) {
-            let found: Lookup
+            var admission: Admission
+            var deadline: UInt64?
             if disk == nil || request.policy == .reload {
-                found = try withoutDisk(request)
+                admission = Admission(found: try withoutDisk(request))
             } else {
-                found = try await executor.run { () throws(ImageError) in try self.lookUp(request, key) }
+                admission = try await executor.run { () throws(ImageError) in try self.admit(request, key) }
             }
-            switch found {
+            let turn = admission.turn
+            defer { turn?.end() }
+            if let turn, admission.waits {
+                deadline = time.deadline(in: request.deadlines.total)
+                configuration.observer?(.waiting, key)
+                admission = try await waitForTurn(turn, request, key)
+            }
+            switch admission.found {
             case .found(let result, let revalidates):
                 configuration.observer?(.hit(isStale: result.isStale), key)
                 if revalidates { revalidateInBackground(request, key) }
                 return result
-            case .needed(let stored, let beginning):
+            case .needed(let stored):
                 configuration.observer?(.miss, key)
                 let plan = FetchPlan(
-                    request: request, key: key, fields: sentFields(request), stored: stored, beginning: beginning,
-                    priority: priority, hub: hub)
-                return try await ask(plan)
+                    request: request, key: key, fields: sentFields(request), stored: stored,
+                    beginning: admission.beginning, deadline: deadline, priority: priority, hub: hub)
+                do throws(ImageError) { return try await ask(plan) } catch {
+                    // Not even asked for: it is still good for another fetch.
+                    if let beginning = plan.beginning, beginning.isWhole {
+                        await executor.perform { beginning.putBack() }
+                    }
+                    throw error
+                }
             }
         } catch {
             let error = error.mapDetails { $0.url = $0.url ?? request.url.string }
@@ -201,7 +216,7 @@ package final class CachingFetcher: Sendable {
 
     private func withoutDisk(_ request: FetchRequest) throws(ImageError) -> Lookup {
         if case .offlineOnly = request.policy { throw .notCached(.init("not stored, and the network is not used")) }
-        return .needed(nil, nil)
+        return .needed(nil)
     }
 
     /// One revalidation of a key at a time, and few in all: what is left out is asked for by the next who wants it.

@@ -10,6 +10,8 @@ struct FetchPlan: Sendable {
     var beginning: Beginning?
     /// An attempt of this fetch was cut and its beginning kept.
     var hasKept = false
+    /// Monotonic nanoseconds; nil where the clock begins to run with the first turn to ask.
+    var deadline: UInt64?
     let priority: SharedPriority
     let hub: ProgressHub
     var method: String { request.method }

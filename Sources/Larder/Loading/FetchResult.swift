@@ -87,6 +87,8 @@ package struct FetchProgress: Sendable {
 package enum FetchEvent: Sendable {
     case hit(isStale: Bool)
     case coalesced
+    /// Another process fetches it.
+    case waiting
     case miss
     /// A request goes out, the n-th for this fetch; conditional where something stored is to be confirmed.
     case sent(attempt: Int, conditional: Bool)
