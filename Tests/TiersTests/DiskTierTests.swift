@@ -103,6 +103,30 @@ struct DiskTierTests {
         #expect(directory.files(under: "tmp") == [])
     }
 
+    /// What a later version has written into an entry is there after a 304 of this one.
+    @Test func unknownMetadataSurviveARefresh() throws {
+        let tier = try DiskTier(directory: directory.path)
+        let key = DiskFixtures.key(1)
+        let old = try DiskFixtures.store(tier, key, DiskFixtures.bytes(3000))
+        let file = URL(fileURLWithPath: directory(old.file))
+        let later = try #require(
+            EntryFormat.encode(
+                try old.metadata(), payloadLength: 3000,
+                payloadChecksum: EntryFormat.checksum(DiskFixtures.bytes(3000)[...]),
+                storedAt: old.storedAt, cacheTime: old.tail.cacheTime,
+                unknown: Array(#""blurhash":"LKO2","later":{"n":[1,null]}"#.utf8)))
+        try Data(DiskFixtures.bytes(3000) + later).write(to: file)
+        let entry = try #require(tier.entry(for: key))
+        for _ in 0..<2 { _ = try tier.refresh(entry, DiskFixtures.metadata(key, freshUntil: 7)) }
+        let read = try #require(tier.entry(for: key))
+        #expect(read.freshness.freshUntil.milliseconds == 7)
+        let json = try #require(
+            try JSONSerialization.jsonObject(with: Data(read.tail.json)) as? [String: Any])
+        #expect(json["blurhash"] as? String == "LKO2")
+        #expect((json["later"] as? [String: [Any]])?["n"]?.count == 2)
+        #expect(try read.payload().count == 3000)
+    }
+
     @Test func aVariantOfAnotherSourceIsAMiss() throws {
         let tier = try DiskTier(directory: directory.path)
         let key = DiskFixtures.key(1)
@@ -139,6 +163,9 @@ struct DiskTierTests {
         func mode(_ path: String) throws -> Int {
             try #require(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
         }
+        // What is asked for holds whatever the process's mask; new files of other tests are their owner's meanwhile.
+        let mask = umask(0o077)
+        defer { umask(mask) }
         for permissions: UInt32 in [0o600, 0o644] {
             var configuration = DiskTierConfiguration()
             configuration.filePermissions = permissions

@@ -19,6 +19,8 @@ package final class EntryWriter: @unchecked Sendable {
     private let checksum = PayloadChecksum()
     private var digestValue: [UInt8]?
     private var isOpen = true
+    /// Room was made for this one already.
+    private var madeRoom = false
     /// What it continues: the validator to send in `If-Range` and the bytes that are there already.
     package let resumed: Partial?
 
@@ -85,16 +87,11 @@ package final class EntryWriter: @unchecked Sendable {
             digest.update(piece)
             checksum.update(piece)
             guard memory == nil else { return try hold(piece) }
-            if pending.isEmpty, piece.count >= Self.pendingLimit {
-                // Large enough to go out as it is.
-                do throws(SystemError) {
-                    try volume.fileSystem.write(descriptor, piece, at: written)
-                    written += Int64(piece.count)
-                    return
-                } catch {
-                    pending.append(contentsOf: piece)
-                    return try fallBack(error)
-                }
+            // A large piece goes out as it is.
+            let isLarge = piece.count >= Self.pendingLimit && pending.isEmpty
+            if isLarge, (try? volume.fileSystem.write(descriptor, piece, at: written)) != nil {
+                written += Int64(piece.count)
+                return
             }
             pending.append(contentsOf: piece)
             guard pending.count >= Self.pendingLimit else { return }
@@ -158,6 +155,20 @@ package final class EntryWriter: @unchecked Sendable {
     }
 
     private func flush() throws(SystemError) {
+        do throws(SystemError) { try write() } catch {
+            guard makesRoom(for: 2 * Int64(payloadBytes), error) else { throw error }
+            try write()
+        }
+    }
+
+    /// Once for each payload.
+    private func makesRoom(for bytes: Int64, _ error: SystemError) -> Bool {
+        guard !madeRoom else { return false }
+        madeRoom = true
+        return volume.makeRoomOnDevice(for: bytes, error)
+    }
+
+    private func write() throws(SystemError) {
         try pending.withRawBytes { (bytes) throws(SystemError) in
             try volume.fileSystem.write(descriptor, bytes, at: written)
         }
@@ -334,7 +345,10 @@ package final class EntryWriter: @unchecked Sendable {
             checksum.fix(entry.tail.payloadChecksum)
             if memory == nil, let source = entry.descriptor {
                 do throws(SystemError) {
-                    written = try volume.copy(source, to: descriptor, count: entry.tail.payloadLength)
+                    do throws(SystemError) { written = try copy(source, entry) } catch {
+                        guard makesRoom(for: entry.tail.payloadLength, error) else { throw error }
+                        written = try copy(source, entry)
+                    }
                     return
                 } catch {
                     written = 0
@@ -348,5 +362,9 @@ package final class EntryWriter: @unchecked Sendable {
                 pending = payload
             }
         }
+    }
+
+    private func copy(_ source: Int32, _ entry: StoredEntry) throws(SystemError) -> Int64 {
+        try volume.copy(source, to: descriptor, count: entry.tail.payloadLength)
     }
 }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// All of the file system that the disk tier uses, so that tests can make every call fail in turn.
 ///
 /// Calls block. Descriptors are plain numbers; whoever opened one closes it. Names are relative to an open
@@ -81,4 +83,7 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
         self.call = call
         self.code = code
     }
+
+    /// Whether the device, or what the user may use of it, is full.
+    var isFull: Bool { code == ENOSPC || code == EDQUOT }
 }

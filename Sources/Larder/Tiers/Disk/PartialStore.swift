@@ -1,3 +1,5 @@
+import Glibc
+
 /// The beginnings of cut transfers, kept in `tmp/` to be continued: `HASH.part`, one a key, bounded.
 struct PartialStore {
     static let suffix = ".part"
@@ -30,6 +32,12 @@ struct PartialStore {
         }
     }
 
+    /// Removes the kept beginning of a key, if there is one.
+    func remove(_ hash: CacheKey.Hash) {
+        guard volume.directory.temporary >= 0 else { return }
+        try? volume.fileSystem.unlink(Self.name(hash), in: volume.directory.temporary)
+    }
+
     /// Takes a kept beginning over, read through and checked; nil where there is none, or another process has it.
     func resume(_ key: CacheKey) -> EntryWriter? {
         let fileSystem = volume.fileSystem
@@ -39,10 +47,15 @@ struct PartialStore {
         // Nearly always there is none: looking costs a third of a rename that finds nothing.
         guard (try? fileSystem.status(of: name, in: folder)) != nil else { return nil }
         let own = volume.nextTemporaryName()
+        /// A fault of the moment says nothing about what is kept.
+        func putBack() -> Bool { (try? fileSystem.rename(own, in: folder, to: name, in: folder)) != nil }
         // Renamed first: of two that want it one gets it, and as long as we live nobody else takes it for dead.
         guard (try? fileSystem.rename(name, in: folder, to: own, in: folder)) != nil else { return nil }
-        guard let descriptor = try? fileSystem.open(own, in: folder, .update, permissions: 0) else {
-            volume.removeTemporary(own)
+        let descriptor: Int32
+        do throws(SystemError) {
+            descriptor = try fileSystem.open(own, in: folder, .update, permissions: 0)
+        } catch {
+            if error.code == ELOOP || !putBack() { volume.removeTemporary(own) }
             return nil
         }
         var kept = false
@@ -61,6 +74,8 @@ struct PartialStore {
                 volume: volume, key: key, descriptor: descriptor, name: own, resumed: found.partial,
                 digest: found.digest.take(), checksum: found.checksum)
         } catch {
+            kept = putBack()
+            if kept { fileSystem.close(descriptor) }
             return nil
         }
     }
@@ -83,6 +98,8 @@ struct PartialStore {
         do {
             tail = try EntryReader.tail(descriptor, size: status.size, volume.fileSystem)
             metadata = try tail.metadata()
+        } catch EntryTail.Fault.unreadable(let error) {
+            throw error
         } catch {
             return nil
         }

@@ -18,21 +18,31 @@ extension Volume {
     private static let evictionBatch = 16
     /// Changes that one commit tries: beyond that the directory is far over its limits and is trimmed elsewhere.
     private static let attempts = 8
-    /// How long a commit waits for the first count of a directory, in steps of 5 ms.
-    private static let countingSteps = 50
+    /// How long commits wait for the first count of a directory, all together and once a minute, in nanoseconds.
+    private static let countingTime: UInt64 = 250_000_000
+    private static let minute: UInt64 = 60_000_000_000
+    /// What is removed at least where the device is full, in bytes, and in how many changes at most.
+    private static let leastRoom: Int64 = 1 << 20
+    private static let roomBatches = 8
 
     /// Puts a complete temporary file in its entry's place and makes room for it; false where it may not be stored.
     func publish(
         _ name: String, _ hash: CacheKey.Hash, _ descriptor: Int32, tail: EntryTail, replacing: FileStatus?
     ) -> Bool {
-        var waited = 0
         var attempt = 0
+        var madeRoom = false
         do throws(SystemError) {
             let status = try fileSystem.status(of: descriptor)
             let bytes = directory.bytesOnDisk(status.size)
             guard bytes <= configuration.maximumBytes, configuration.maximumCount >= 1 else { return false }
             while attempt < Self.attempts {
-                switch try place(name, hash, bytes, replacing) {
+                let outcome: Outcome
+                do throws(SystemError) { outcome = try place(name, hash, bytes, replacing) } catch {
+                    guard !madeRoom, makeRoomOnDevice(for: bytes, error) else { throw error }
+                    madeRoom = true
+                    continue
+                }
+                switch outcome {
                 case .stored:
                     index.stored(IndexRow(tail, bytes: bytes, modified: status.modified))
                     return true
@@ -42,9 +52,8 @@ extension Volume {
                     attempt += 1
                     guard victims.refill(index, directory, flush: true) else { return false }
                 case .unknown:
-                    guard waited < Self.countingSteps, !index.pending.read({ $0.stops }) else { return false }
-                    waited += 1
                     index.askForCount()
+                    guard mayAwaitCount() else { return false }
                     usleep(5000)
                 }
             }
@@ -53,6 +62,33 @@ extension Volume {
             warn(error, "cannot put an entry in its place; images load but are not stored")
             return false
         }
+    }
+
+    /// A large directory takes seconds to be counted: the first commits wait for a small one, and no other does.
+    private func mayAwaitCount() -> Bool {
+        if index.pending.read({ $0.stops }) { return false }
+        let now = Signal<Void>.now
+        return countAwaited.withLock { until in
+            if until.map({ now > $0 + Self.minute }) ?? true { until = now + Self.countingTime }
+            return until.map { now < $0 } ?? false
+        }
+    }
+
+    /// Where the device is full though the cache is within its limits: removes the least recently used, so that one
+    /// more try may succeed. False where that is not the fault, or nothing went.
+    ///
+    /// - Parameter bytes: what must fit.
+    func makeRoomOnDevice(for bytes: Int64, _ error: SystemError) -> Bool {
+        guard error.isFull, let total = ledger.lastTotal, total.count > 0 else { return false }
+        warn(error, "the disk is full; older images leave the cache early")
+        // One that is larger than the device must not cost the whole cache.
+        let wanted = max(min(bytes, total.bytes / 8), Self.leastRoom)
+        var batches = 0
+        let gone = trim(bytes: max(0, total.bytes - wanted), count: total.count - 1, flush: true) {
+            batches += 1
+            return batches <= Self.roomBatches
+        }
+        return gone > 0
     }
 
     private func place(

@@ -11,6 +11,8 @@ final class Volume: Sendable {
     let locks: LockFile
     let index: EntryIndex
     let victims = VictimQueue()
+    /// Until when commits wait for the first count, in monotonic nanoseconds.
+    let countAwaited = Lock<UInt64?>(nil)
     private let names: TemporaryNames
 
     init(directory: CacheDirectory, configuration: DiskTierConfiguration, time: any TimeSource, warner: Warner) {
@@ -178,13 +180,23 @@ final class Volume: Sendable {
         }
         let name = names.next()
         do throws(SystemError) {
-            let descriptor = try fileSystem.open(
-                name, in: directory.temporary, .create, permissions: configuration.filePermissions)
-            return (descriptor, name)
+            do throws(SystemError) { return (try createTemporary(name), name) } catch {
+                guard makeRoomOnDevice(for: 0, error) else { throw error }
+                return (try createTemporary(name), name)
+            }
         } catch {
             warn(error, "cannot make a file in the cache; images load but are not stored")
             return nil
         }
+    }
+
+    private func createTemporary(_ name: String) throws(SystemError) -> Int32 {
+        let permissions = configuration.filePermissions
+        let descriptor = try fileSystem.open(name, in: directory.temporary, .create, permissions: permissions)
+        // What is more than the owner's was asked for: the process's umask has no say. Where it cannot be set, the
+        // file is the owner's alone.
+        if permissions != 0o600 { try? fileSystem.changeMode(descriptor, permissions) }
+        return descriptor
     }
 
     func nextTemporaryName() -> String { names.next() }
