@@ -8,26 +8,78 @@ struct Bench {
 
     init(_ arguments: Arguments) { self.arguments = arguments }
 
+    /// One figure against its target.
+    private struct Figure {
+        let name: String
+        let value: Double
+        /// The least and the greatest of all rounds.
+        var range: ClosedRange<Double>?
+        let unit: String
+        /// nil where the figure is only told.
+        let target: Double?
+        var note = ""
+        var digits = 2
+
+        init(_ name: String, _ rounds: [Double], _ unit: String, target: Double?, note: String = "", digits: Int = 2) {
+            let sorted = rounds.sorted()
+            self.name = name
+            value = sorted[sorted.count / 2]
+            range = sorted.count > 1 ? sorted[0]...sorted[sorted.count - 1] : nil
+            self.unit = unit
+            self.target = target
+            self.note = note
+            self.digits = digits
+        }
+
+        var isMet: Bool { target.map { value <= $0 } ?? true }
+
+        /// A row of a table in Markdown.
+        var row: String {
+            func text(_ number: Double) -> String { String(format: "%.\(digits)f", number) }
+            let range = range.map { " (\(text($0.lowerBound)) to \(text($0.upperBound)))" } ?? ""
+            let aim = target.map { "at most \(String(format: "%g", $0))\(unit) | \(isMet ? "met" : "MISSED")" } ?? "|"
+            return "| \(name) | \(text(value))\(unit)\(range) | \(aim) | \(note) |"
+        }
+    }
+
     func run() -> Never {
         do {
             let count = arguments.number("count", 1_000_000)
-            var lines: [String] = []
-            let state = arguments.directory + "/state"
-            lines.append(try opening("with an index", count))
-            if arguments.number("rebuild", 1) == 1 {
-                for name in try FileManager.default.contentsOfDirectory(atPath: state) where name.hasPrefix("index") {
-                    try FileManager.default.removeItem(atPath: state + "/" + name)
-                }
-                lines.append(try opening("without an index", count))
-                try rebuild(&lines, count)
+            say("| what | median (range) | target | | |\n| --- | --- | --- | --- | --- |")
+            var isMet = true
+            func show(_ figure: Figure) {
+                say(figure.row)
+                isMet = isMet && figure.isMet
             }
-            for size in [4096, 100_000] { lines.append(try hits(size)) }
-            for size in [4096, 100_000] { lines.append(try commits(size)) }
-            lines.append("resident memory at most \(peak()) MB")
-            say(lines.joined(separator: "\n"))
-            exit(0)
+            if arguments.number("opening", 1) == 1 {
+                show(try opening("open to first answer, with an index", count, target: 50) {})
+                show(try opening("open to first answer, without an index", count, target: 100) { try removeIndex() })
+                try removeIndex()
+                say("| index made anew behind it | \(try rebuild(count)) | | | |")
+            }
+            if arguments.number("hits", 1) == 1 {
+                let tier = try tier()
+                // Nothing goes on behind.
+                tier.reconcile()
+                for size in [4096, 100_000] { show(try hits(size, tier)) }
+                show(try turns(tier))
+                tier.close()
+            }
+            if arguments.number("commits", 1) == 1 {
+                show(try commits(4096, target: 3))
+                show(try commits(100_000, target: 2))
+            }
+            show(Figure("resident memory of all this", [Double(peak())], " MB", target: 150, digits: 0))
+            exit(isMet ? 0 : 1)
         } catch {
             fail("\(error)")
+        }
+    }
+
+    private func removeIndex() throws {
+        let state = arguments.directory + "/state"
+        for name in try FileManager.default.contentsOfDirectory(atPath: state) where name.hasPrefix("index") {
+            try FileManager.default.removeItem(atPath: state + "/" + name)
         }
     }
 
@@ -53,31 +105,38 @@ struct Bench {
         return usage.ru_maxrss / 1024
     }
 
-    private func opening(_ what: String, _ count: Int) throws -> String {
-        var answer: StoredEntry?
-        var opened: DiskTier?
-        let seconds = try time {
-            let tier = try tier()
-            answer = tier.entry(for: Fill.key(count / 2))
-            opened = tier
+    private func opening(
+        _ what: String, _ count: Int, target: Double, _ prepare: () throws -> Void
+    ) throws -> Figure {
+        var rounds: [Double] = []
+        for round in 0..<arguments.number("rounds", 7) {
+            try prepare()
+            var answer: StoredEntry?
+            var opened: DiskTier?
+            let number = (count / 2 + round * 7919) % count
+            let seconds = try time {
+                let tier = try tier()
+                answer = tier.entry(for: Fill.key(number))
+                opened = tier
+            }
+            guard answer != nil else { fail("entry \(number) is not there") }
+            opened?.close()
+            rounds.append(seconds * 1000)
         }
-        guard answer != nil else { fail("entry \(count / 2) is not there") }
-        _ = opened
-        return "open to first answer, \(what): \(text(seconds * 1000, 1)) ms"
+        return Figure(what, rounds, " ms", target: target)
     }
 
-    private func rebuild(_ lines: inout [String], _ count: Int) throws {
+    private func rebuild(_ count: Int) throws -> String {
         let tier = try tier()
-        let seconds = time { tier.reconcile() }
+        let seconds = time { _ = tier.waitForIndex() }
         guard try tier.count() >= count else { fail("the index knows \(try tier.count()) of \(count)") }
-        lines.append("rebuilding the index behind it: \(text(seconds, 1)) s, peak \(peak()) MB")
+        return "\(text(seconds, 1)) s, peak \(peak()) MB"
     }
 
     // MARK: Hits
 
     /// A bare open, fstat, read of the same bytes and close, over plain files, against a hit with its payload.
-    private func hits(_ size: Int) throws -> String {
-        let tier = try tier()
+    private func hits(_ size: Int, _ tier: DiskTier) throws -> Figure {
         let images = OriginImages(largest: 0)
         let number = 200
         let bare = arguments.directory + "/../bare-\(getpid())"
@@ -117,9 +176,9 @@ struct Bench {
             best = (min(best.bare, bareTime / each * 1e6), min(best.ours, ourTime / each * 1e6))
         }
         for key in keys { tier.remove(key) }
-        ratios.sort()
-        return "hit of \(size) bytes: \(text(ratios[ratios.count / 2])) times the bare open, fstat, read "
-            + "(\(text(best.ours)) against \(text(best.bare)) µs)"
+        return Figure(
+            "hit of \(size) bytes, against open, fstat, read", ratios, " times", target: 1.5,
+            note: "best \(text(best.ours)) against \(text(best.bare)) µs")
     }
 
     private func bareRead(_ path: String, _ size: Int) {
@@ -133,10 +192,29 @@ struct Bench {
         close(file)
     }
 
+    /// What a fetch pays so that other processes wait for it: a lock, one more look, and the release.
+    private func turns(_ tier: DiskTier) throws -> Figure {
+        let number = 5000
+        let keys = (0..<number).map { CacheKey(url: "https://bench.example/turn/\($0).jpg") }
+        var rounds: [Double] = []
+        for _ in 0..<arguments.number("rounds", 7) {
+            let seconds = time {
+                for key in keys {
+                    guard let lock = tier.tryLock(for: key), tier.entry(for: key) == nil else { fail("no turn") }
+                    lock.release()
+                }
+            }
+            rounds.append(seconds / Double(number) * 1e6)
+        }
+        return Figure("turn to fetch: lock, look again, release", rounds, " µs", target: nil)
+    }
+
     // MARK: Commits
 
     /// A bare write, rename and unlink of an older file, against a commit that evicts, the index's work counted.
-    private func commits(_ size: Int) throws -> String {
+    /// What is evicted at the limit was stored long ago and is on the device; so is what the bare side unlinks, where
+    /// `fill` has made it. Files that were never written out cost next to nothing to unlink, on both sides.
+    private func commits(_ size: Int, target: Double) throws -> Figure {
         let rounds = arguments.number("rounds", 7)
         let number = size > 50_000 ? 500 : 2000
         let body = OriginImages.bytes(size, 99)
@@ -150,16 +228,17 @@ struct Bench {
         let tier = try tier { $0.maximumCount = count }
         tier.reconcile()
         let images = OriginImages(largest: 0)
-        let old = 64
-        for index in 0..<old { bareWrite(bare, index, body, removing: nil) }
-        var next = old
+        var old = OldFiles(beside: arguments.directory)
+        let isOld = old.count >= rounds * number
+        var next = 0
+        var young = (0..<64).map { index in bareWrite(bare, index - 64, body, removing: nil) }
         var ours = 0
         var ratios: [Double] = []
         var best = (bare: Double.infinity, ours: Double.infinity)
         for round in 0..<rounds {
             let bareTime = time {
                 for _ in 0..<number {
-                    bareWrite(bare, next, body, removing: next - old)
+                    young.append(bareWrite(bare, next, body, removing: isOld ? old.take() : young.removeFirst()))
                     next += 1
                 }
             }
@@ -168,12 +247,8 @@ struct Bench {
                     let key = CacheKey(url: "https://bench.example/\(getpid())/\(size)/\(round)/\(ours).jpg")
                     ours += 1
                     let writer = try tier.begin(key)
-                    try body.withUnsafeBytes { bytes in
-                        // As they come from the network.
-                        for from in stride(from: 0, to: size, by: 16_384) {
-                            try writer.append(UnsafeRawBufferPointer(rebasing: bytes[from..<min(from + 16_384, size)]))
-                        }
-                    }
+                    // In one piece, as a fetch hands it over.
+                    try body.withUnsafeBytes { try writer.append($0) }
                     if try !writer.commit(images.metadata(key)).isStored { fail("not stored") }
                 }
                 tier.flush()
@@ -183,16 +258,55 @@ struct Bench {
                 min(best.bare, bareTime / Double(number) * 1e6), min(best.ours, ourTime / Double(number) * 1e6)
             )
         }
-        ratios.sort()
-        return "commit with eviction of \(size) bytes: \(text(ratios[ratios.count / 2])) times the bare write, "
-            + "rename, unlink (\(text(best.ours, 1)) against \(text(best.bare, 1)) µs)"
+        tier.close()
+        return Figure(
+            "commit of \(size) bytes that evicts one, against write, rename, unlink"
+                + (isOld ? "" : "; none of it on the device yet"), ratios, " times", target: isOld ? target : nil,
+            note: "best \(text(best.ours, 1)) against \(text(best.bare, 1)) µs")
     }
 
-    private func bareWrite(_ folder: String, _ index: Int, _ body: [UInt8], removing old: Int?) {
+    @discardableResult
+    private func bareWrite(_ folder: String, _ index: Int, _ body: [UInt8], removing old: String?) -> String {
         let file = open("\(folder)/tmp", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0, write(file, body, body.count) == body.count else { fail("bare write") }
         close(file)
         guard rename("\(folder)/tmp", "\(folder)/\(index)") == 0 else { fail("bare rename") }
-        if let old { unlink("\(folder)/\(old)") }
+        if let old, unlink(old) != 0 { fail("bare unlink of \(old)") }
+        return "\(folder)/\(index)"
+    }
+}
+
+/// Plain files, as old as the entries and of their size, in as many folders: what the bare side unlinks.
+struct OldFiles {
+    private let folder: String
+    private var paths: [String] = []
+    var count: Int { paths.count }
+
+    init(beside directory: String) {
+        folder = directory + "-old"
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+            let files = (try? FileManager.default.contentsOfDirectory(atPath: folder + "/" + name)) ?? []
+            paths += files.map { "\(folder)/\(name)/\($0)" }
+        }
+        // Not folder by folder.
+        var random = SystemRandomNumberGenerator()
+        paths.shuffle(using: &random)
+    }
+
+    mutating func take() -> String { paths.removeLast() }
+
+    /// Makes up what is missing.
+    func fill(to wanted: Int) throws {
+        for name in 0..<256 {
+            try FileManager.default.createDirectory(
+                atPath: "\(folder)/\(name)", withIntermediateDirectories: true)
+        }
+        for number in 0..<max(0, wanted - count) {
+            let body = OriginImages.bytes(1000, UInt64(number) + 1)
+            let path = "\(folder)/\(number % 256)/\(number)-\(getpid())"
+            let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            guard file >= 0, write(file, body, body.count) == body.count else { fail("cannot write \(path)") }
+            close(file)
+        }
     }
 }

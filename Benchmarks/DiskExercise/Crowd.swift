@@ -44,7 +44,7 @@ struct Crowd {
         } catch {
             fail("\(error)")
         }
-        Checker(arguments).check("after the crowd")
+        Checker(arguments, keys: keys, bytes: bytes).check("after the crowd")
         exit(0)
     }
 }

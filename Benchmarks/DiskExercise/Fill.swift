@@ -20,6 +20,7 @@ struct Fill {
             let images = OriginImages(largest: 0)
             let count = arguments.number("count", 1_000_000)
             let from = arguments.number("from", 0)
+            try OldFiles(beside: arguments.directory).fill(to: arguments.number("old", 0))
             let start = SystemTime().monotonic
             for number in from..<from + count {
                 let key = Self.key(number)

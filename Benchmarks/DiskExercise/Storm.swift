@@ -33,7 +33,7 @@ struct Storm {
         }
         for child in children { child.kill() }
         for child in children { _ = child.wait() }
-        Checker(arguments).check("after \(kills) kills")
+        Checker(arguments, keys: keys, bytes: bytes).check("after \(kills) kills")
         exit(0)
     }
 }
@@ -46,12 +46,20 @@ func fail(_ text: String) -> Never {
 /// Looks at what is left.
 struct Checker {
     let arguments: Arguments
+    let keys: Int
+    let bytes: Int
 
-    init(_ arguments: Arguments) { self.arguments = arguments }
+    init(_ arguments: Arguments, keys: Int, bytes: Int) {
+        self.arguments = arguments
+        self.keys = keys
+        self.bytes = bytes
+    }
 
     func check(_ when: String) {
         do {
-            let tier = try DiskTier(directory: arguments.directory, configuration: Work.configuration(arguments))
+            var configuration = Work.configuration(arguments)
+            configuration.maximumBytes = Int64(bytes)
+            let tier = try DiskTier(directory: arguments.directory, configuration: configuration)
             // The thread of the index removes what the dead left before it does anything else.
             tier.flush()
             let found = tier.verify(repair: false) { _ in
@@ -62,7 +70,7 @@ struct Checker {
             guard found.isSound else { fail("\(when): \(found)") }
             let images = OriginImages(largest: arguments.number("body", 60_000))
             var hits = 0
-            for number in 0..<arguments.number("keys", 500) {
+            for number in 0..<keys {
                 guard let entry = tier.entry(for: images.key(number)) else { continue }
                 guard try entry.payload() == images.body(number) else { fail("\(when): image \(number) differs") }
                 hits += 1

@@ -18,8 +18,8 @@ default:
           hold   holds the lock of a key until killed        --key
           storm  kills such workers at random moments        --kills --processes --keys --bytes
           crowd  lets such workers share a limit             --processes --seconds --keys --bytes
-          fill   makes that many small entries               --count
-          bench  measures hits, commits and opening          --rounds --seconds
+          fill   makes that many small entries               --count --from --old
+          bench  measures opening, hits and commits          --count --rounds --opening --hits --commits
         """)
     exit(2)
 }
