@@ -75,7 +75,8 @@ enum CommonOptions {
 /// The program: which commands there are, and how one of them is called.
 enum Program {
     static let commands: [Command] = [
-        .prefetch, .get, .serve, .browse, .inspect, .thumbnail, .version, .completions, .documentation, .demo, .worker,
+        .prefetch, .get, .serve, .browse, .inspect, .thumbnail, .list, .stats, .verify, .trim, .clear, .export,
+        .version, .completions, .documentation, .demo, .worker,
         .relay,
     ]
 

@@ -196,10 +196,3 @@ struct EntryStatistics: Encodable {
         formats = originals.formats
     }
 }
-
-extension Timestamp {
-    /// As `iso8601`, held within the years that every reader of it knows.
-    var iso8601Held: String {
-        min(max(self, Timestamp(milliseconds: 0)), Timestamp(milliseconds: 253_402_300_799_999)).iso8601
-    }
-}

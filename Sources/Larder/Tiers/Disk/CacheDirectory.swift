@@ -110,6 +110,9 @@ final class CacheDirectory: Sendable {
         if try isMarked(root, path, fileSystem) {
             return writable(root, fileSystem)
         }
+        guard configuration.marks else {
+            throw unavailable("\(path) is not a cache directory, or nothing was ever stored in it")
+        }
         if !configuration.adopts {
             var foreign: String?
             do throws(SystemError) {

@@ -10,6 +10,8 @@ package struct DiskTierConfiguration: Sendable {
     package var filePermissions: UInt32 = 0o600
     /// Whether a missing directory is made.
     package var creates = true
+    /// Whether an empty directory is made a cache directory. Off for who looks after one that is there.
+    package var marks = true
     /// Whether a directory that is neither empty nor marked as ours is taken over. Its files stay untouched.
     package var adopts = false
     /// What is set aside as damaged, at most.

@@ -146,7 +146,10 @@ private final class ExportFolder {
 /// A file name that people can read, made of a URL: never a path, never hidden, never too long.
 enum ExportName {
     static func parts(url: String, format: ImageFormat?) -> (stem: String, suffix: String) {
-        let path = url.prefix { $0 != "?" && $0 != "#" }
+        var path = url.prefix { $0 != "?" && $0 != "#" }
+        if let authority = path.range(of: "://")?.upperBound {
+            path = path[authority...].firstIndex(of: "/").map { path[$0...] } ?? ""
+        }
         let last = path.split(separator: "/").last.map(String.init) ?? ""
         let decoded = last.removingPercentEncoding ?? last
         var stem = String(decoded.map { allowed($0) ? $0 : "_" })

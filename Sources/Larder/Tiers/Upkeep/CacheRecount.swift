@@ -36,4 +36,12 @@ extension DiskTier {
     /// Compares the index with the files: enters what it does not know, drops what has gone. Returns when done, or
     /// where another process does so already.
     package func reconcile() { volume.index.reconcile() }
+
+    /// Waits until the index knows every entry, where it is being made, or cannot be made; false where `progress`
+    /// ended the wait.
+    package func waitForIndex(progress: UpkeepProgress.Report = { _ in true }) -> Bool {
+        let volume = volume
+        let total = volume.ledger.lastTotal.map { Int($0.count) }
+        return volume.index.complete { progress(UpkeepProgress(done: $0, total: total, bytes: 0)) }
+    }
 }

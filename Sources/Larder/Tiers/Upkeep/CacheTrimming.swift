@@ -13,7 +13,7 @@ extension DiskTier {
     ) -> Int {
         let volume = volume
         volume.index.flush()
-        if !volume.index.isComplete { volume.index.reconcile() }
+        _ = volume.index.complete { _ in true }
         let before = volume.ledger.lastTotal
         func goesOn() -> Bool {
             let now = volume.ledger.lastTotal
@@ -62,7 +62,8 @@ extension DiskTier {
         return state.done
     }
 
-    /// Removes the entries of these URLs and all their variants, private ones included.
+    /// Removes the entries of these URLs and all their variants, private ones included, and what else is kept of
+    /// them: remembered failures and the beginnings of cut transfers.
     ///
     /// - Parameter urls: as they stand in the keys: normalised.
     /// - Returns: how many entries went.
@@ -70,7 +71,7 @@ extension DiskTier {
     package func clear(urls: [String], progress: UpkeepProgress.Report = { _ in true }) -> Int {
         let volume = volume
         volume.index.flush()
-        if !volume.index.isComplete { volume.index.reconcile() }
+        _ = volume.index.complete { _ in true }
         var state = UpkeepProgress(done: 0, total: nil, bytes: 0)
         for url in urls {
             var hashes: Set<CacheKey.Hash> = [CacheKey(url: url).hash]
@@ -80,9 +81,14 @@ extension DiskTier {
                     return true
                 }
             }
-            for hash in hashes where volume.exists(hash) {
-                volume.remove(hash)
-                state.done += 1
+            for hash in hashes {
+                if volume.exists(hash) {
+                    volume.remove(hash)
+                    state.done += 1
+                }
+                volume.partials.remove(hash)
+                volume.index.failed(
+                    hash, .init(code: "", url: url, since: volume.time.now, until: .distantPast))
             }
             guard progress(state) else { break }
         }

@@ -1,7 +1,7 @@
 /// Which entries, in which order.
 package struct EntryQuery: Sendable, Hashable {
     package enum Order: String, Sendable, Hashable, CaseIterable {
-        case used, stored, expires, bytes, url
+        case used, stored, expires, bytes, length, url
     }
 
     package enum Freshness: Sendable, Hashable {
@@ -61,6 +61,7 @@ package struct EntryQuery: Sendable, Hashable {
             case .stored: "stored"
             case .expires: "expires"
             case .bytes: "bytes"
+            case .length: "length"
             case .url: "url"
             }
         let direction = descending ? "DESC" : "ASC"
@@ -98,7 +99,7 @@ extension DiskTier {
     ) throws(ImageError) -> Result {
         let volume = volume
         volume.index.flush()
-        if !volume.index.isComplete { volume.index.reconcile() }
+        _ = volume.index.complete { _ in true }
         guard let result = volume.index.read(body) else {
             throw CacheDirectory.unavailable("the index of \(path) cannot be read or made")
         }

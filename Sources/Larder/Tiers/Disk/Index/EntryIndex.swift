@@ -13,6 +13,8 @@ final class EntryIndex: Sendable {
         var flushesDone = 0
         var reconcilesAsked = 0
         var reconcilesDone = 0
+        /// Somebody waits for an index that knows every entry.
+        var wantsAll = false
         /// A commit waits for the total to be known.
         var wantsCount = false
         /// The thread has looked for the index.
@@ -33,6 +35,8 @@ final class EntryIndex: Sendable {
     struct State {
         var name: String?
         var isComplete = false
+        /// Entries that were entered since it was opened, to be shown as progress.
+        var entered = 0
     }
 
     private struct Reader {
@@ -104,6 +108,25 @@ final class EntryIndex: Sendable {
         guard let ticket else { return }
         pending.update { _ in true }
         pending.wait { ($0.reconcilesDone >= ticket || $0.stopped ? () : nil, nil) }
+    }
+
+    /// Waits until the index knows every entry, or that cannot be; false where `goesOn` ended it. `goesOn` is asked
+    /// ten times a second, with how many were entered.
+    func complete(_ goesOn: (Int) -> Bool) -> Bool {
+        if isComplete { return true }
+        pending.update { pending in
+            pending.wantsAll = !pending.stops
+            return true
+        }
+        while true {
+            let next = Signal<Void>.now + 100_000_000
+            let isDone = pending.wait { pending -> (Bool?, UInt64?) in
+                if !pending.wantsAll || pending.stopped { return (true, nil) }
+                return (Signal<Void>.now >= next ? false : nil, next)
+            }
+            if isDone || isComplete { return true }
+            guard goesOn(state.withLock { $0.entered }) else { return false }
+        }
     }
 
     /// Writes what is pending and ends the thread.

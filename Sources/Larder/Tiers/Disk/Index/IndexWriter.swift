@@ -27,7 +27,7 @@ final class IndexWriter: @unchecked Sendable {
     }
 
     private enum Work {
-        case changes, count, upkeep, reconcile, stop
+        case changes, count, upkeep, reconcile, complete, stop
     }
 
     func run() {
@@ -53,6 +53,13 @@ final class IndexWriter: @unchecked Sendable {
                     pending.reconcilesDone = max(pending.reconcilesDone, asked)
                     return true
                 }
+            case .complete:
+                writePending()
+                if !index.isComplete { reconcile(waits: true) }
+                index.pending.update { pending in
+                    pending.wantsAll = false
+                    return true
+                }
             case .upkeep: upkeep()
             case .stop:
                 notBefore = 0
@@ -75,6 +82,7 @@ final class IndexWriter: @unchecked Sendable {
             if pending.stops { return (.stop, nil) }
             if pending.wantsCount { return (.count, nil) }
             if pending.reconcilesAsked > pending.reconcilesDone { return (.reconcile, nil) }
+            if pending.wantsAll { return (.complete, nil) }
             if pending.flushesAsked > pending.flushesDone { return (.changes, nil) }
             if now >= upkeepAt { return (.upkeep, nil) }
             guard let since = pending.since else { return (nil, upkeepAt) }
@@ -281,6 +289,7 @@ final class IndexWriter: @unchecked Sendable {
             rows.append(row)
         }
         guard !rows.isEmpty else { return true }
+        defer { index.state.withLock { $0.entered += rows.count } }
         return batch { (database) throws(IndexDatabase.Failure) in
             for row in rows {
                 var order = UseOrder.number(row.lastUse ?? now, Int64.random(in: 0..<1 << 19))

@@ -1,0 +1,32 @@
+import Larder
+import LarderPrefetch
+
+/// What the upkeep commands say, for people.
+enum UpkeepText {
+    /// `1,200 of 4,000 entries checked, 12 MB`
+    static func progress(_ progress: UpkeepProgress, _ what: String) -> String {
+        let total = progress.total.map { " of " + Amount.count($0) } ?? ""
+        let bytes = progress.bytes > 0 ? ", " + Amount.bytes(Int(clamping: progress.bytes)) : ""
+        return "\(Amount.count(progress.done))\(total) entries \(what)\(bytes)"
+    }
+
+    /// `1 entry`, `12 entries`
+    static func entries(_ count: Int) -> String { count == 1 ? "1 entry" : Amount.count(count) + " entries" }
+
+    static func bytes(_ count: Int64) -> String { Amount.bytes(Int(clamping: count)) }
+
+    /// A key of the caller's or an old file may hold anything: nothing of it may move the cursor.
+    static func harmless(_ text: String) -> String {
+        var result = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: result.append("\u{FFFD}")
+            default: result.append(scalar)
+            }
+        }
+        return String(result)
+    }
+
+    /// The day of a time: `2026-01-15`.
+    static func day(_ time: Timestamp) -> String { String(time.iso8601Held.prefix(10)) }
+}
