@@ -68,16 +68,14 @@ uninstall:
 command-line: ## write Documentation/command-line.md anew, after a change of options
 	$(SWIFT) run $(TRAITS) larder documentation >Documentation/command-line.md
 
-<<<<<<< HEAD
 SECONDS   ?= 300
 
 fuzz: deps ## fuzz codecs, header parsers and what the server reads (SECONDS=300 each)
 	Tests/Fuzz/run.sh $(SECONDS)
 	Tests/Fuzz/server.sh $(SECONDS)
-=======
+
 storm: deps ## kill 2,000 writers of one cache directory at random moments, and check what is left
 	Benchmarks/disk-tier.sh storm
->>>>>>> 992d2ec (Measure the disk tier against its targets in one run)
 
 lint: ## check the formatting
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests Benchmarks Examples
