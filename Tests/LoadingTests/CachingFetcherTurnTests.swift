@@ -132,13 +132,15 @@ import Testing
         configuration.retries.maxRetries = 0
         configuration.breaker.threshold = 1
         let fixture = try Fixture(configuration: configuration) { _, _ in
-            .ok(body, ["ETag": "\"a\""]).inPieces(of: 100_000).ending(.error(.truncated(.init("cut"))))
+            .ok(Array(body.prefix(200_000)), ["ETag": "\"a\"", "Content-Length": "300000"]).inPieces(of: 50_000)
+                .ending(.error(.unreachable(.init("reset"))))
         }
         #expect(await fixture.error() != nil)
         let kept = fixture.temporaryFiles.filter { $0.hasSuffix(".part") }
         #expect(kept.count == 1)
         // The host rests now.
         #expect(await fixture.error() != nil)
+        #expect(fixture.transport.requests.count == 1)
         #expect(fixture.temporaryFiles == kept)
         _ = await fixture.fetcher.freshEntry(for: try fixture.request())
         #expect(fixture.temporaryFiles == kept)
