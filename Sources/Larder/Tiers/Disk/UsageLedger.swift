@@ -17,6 +17,7 @@ final class UsageLedger: @unchecked Sendable {
     private let clock: Lock<UsagePage>
 
     private static let name = "usage"
+    private static let unknownBoot = [UInt8](repeating: 0, count: 16)
     /// A holder that is stopped, not dead, must not hold up others for ever: microseconds.
     private static let patience = 5_000_000
 
@@ -141,12 +142,12 @@ final class UsageLedger: @unchecked Sendable {
         }
     }
 
-    /// 16 bytes that differ from boot to boot.
+    /// 16 bytes that differ from boot to boot; zeros where it cannot be told, as without /proc.
     private static func currentBoot(_ fileSystem: any FileSystem) -> [UInt8] {
         var text = [UInt8](repeating: 0, count: 64)
-        guard let folder = try? fileSystem.openRoot("/proc/sys/kernel/random") else { return [] }
+        guard let folder = try? fileSystem.openRoot("/proc/sys/kernel/random") else { return unknownBoot }
         defer { fileSystem.close(folder) }
-        guard let file = try? fileSystem.open("boot_id", in: folder, .read, permissions: 0) else { return [] }
+        guard let file = try? fileSystem.open("boot_id", in: folder, .read, permissions: 0) else { return unknownBoot }
         defer { fileSystem.close(file) }
         let count =
             (try? text.withMutableRawBytes { (buffer) throws(SystemError) in
