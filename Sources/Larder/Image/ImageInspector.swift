@@ -99,12 +99,14 @@ private final class InspectedFile {
     /// Bytes, or nil for what is no regular file.
     let size: Int?
     private(set) var lastRead = 0
-    private let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    private let piece: UnsafeMutableRawBufferPointer
 
     init(_ path: String) throws(ImageError) {
         self.path = path
         descriptor = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.failure(path, errno) }
+        // Not before: nobody frees what an initialiser that throws has allocated.
+        piece = .allocate(byteCount: 64 << 10, alignment: 16)
         var status = stat()
         let isRegular = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
         size = isRegular ? Int(status.st_size) : nil
