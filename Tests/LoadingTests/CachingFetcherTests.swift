@@ -21,7 +21,7 @@ import Testing
         #expect(try second.readPayload() == Fixture.png)
         #expect(second.sha256 == SHA256.digest(Fixture.png))
         #expect(fixture.transport.requests.count == 1)
-        #expect(fixture.events.names == ["miss", "sent", "stored", "hit"])
+        #expect(fixture.events.names == ["miss", "sent", "stored", "answered", "hit", "answered"])
         #expect(fixture.temporaryFiles.isEmpty)
     }
 

@@ -82,4 +82,60 @@ import Testing
         #expect(fixture.transport.requests.count == 2)
         #expect(fixture.loader.fetcher.flightCount == 0)
     }
+
+    /// The old load may still be ending when the row comes back.
+    @Test func whatWasStoppedCanBeStartedAgainAtOnce() async throws {
+        let png = try ImageLoaderTests.png()
+        let fixture = try Fixture { _, number in
+            number == 1 ? ScriptedTransport.Reply.ok([1]).ending(.held(ScriptedTransport.Valve())) : .ok(png)
+        }
+        let prefetcher = Prefetcher(loader: fixture.loader, maxConcurrent: 1)
+        let requests = try Self.requests(0..<1)
+        prefetcher.start(requests)
+        await fixture.transport.requests(atLeast: 1)
+        prefetcher.stop(requests)
+        #expect(prefetcher.count == 0)
+        prefetcher.start(requests)
+        await prefetcher.finish()
+        #expect(fixture.loader.cachedImage(for: requests[0]) != nil)
+    }
+
+    /// A row that leaves the view hands its load on, however much is prefetched.
+    @Test func whatIsUnderWayIsJoinedAtOnce() async throws {
+        let png = try ImageLoaderTests.png()
+        let valve = ScriptedTransport.Valve()
+        let fixture = try Fixture { _, _ in ScriptedTransport.Reply.ok(png).ending(.held(valve)) }
+        let prefetcher = Prefetcher(loader: fixture.loader, maxConcurrent: 1)
+        let requests = try Self.requests(0..<3)
+        prefetcher.start([requests[0]])
+        let row = fixture.loader.task(for: requests[2])
+        await fixture.transport.requests(atLeast: 2)
+        prefetcher.start([requests[1], requests[2]])
+        row.cancel()
+        #expect(fixture.loader.fetcher.flightCount == 2)
+        valve.open()
+        await prefetcher.finish()
+        #expect(requests.allSatisfy { fixture.loader.cachedImage(for: $0) != nil })
+        #expect(fixture.transport.requests.count == 3)
+        #expect(fixture.transport.cancelled == 0)
+    }
+
+    @Test func aWindowIsFollowed() async throws {
+        let valve = ScriptedTransport.Valve()
+        let png = try ImageLoaderTests.png()
+        let fixture = try Fixture { _, _ in ScriptedTransport.Reply.ok(png).ending(.held(valve)) }
+        let prefetcher = Prefetcher(loader: fixture.loader, maxConcurrent: 2)
+        let requests = try Self.requests(0..<100)
+        var window = ListWindow(.init(ahead: 4, behind: 0, maximum: 4))
+        prefetcher.update(window.update(visible: 0..<5, count: 100)) { requests[$0] }
+        #expect(prefetcher.count == 4, "rows in view are the list's own")
+        await fixture.transport.requests(atLeast: 2)
+        prefetcher.update(window.update(visible: 50..<55, count: 100)) { $0 == 57 ? nil : requests[$0] }
+        #expect(prefetcher.count == 3)
+        await fixture.transport.cancelled(atLeast: 2)
+        valve.open()
+        await prefetcher.finish()
+        let rows = fixture.transport.requests.map(\.url.lastPathComponent)
+        #expect(rows == ["5.png", "6.png", "55.png", "56.png", "58.png"])
+    }
 }

@@ -14,6 +14,9 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
     /// How many pieces of work run, for metrics and tests.
     package var count: Int { flights.withLock { $0.count } }
 
+    /// Whether work for the key runs, so that who joins now starts nothing.
+    package func isRunning(_ key: Key) -> Bool { flights.withLock { $0[key] != nil } }
+
     /// One piece of work and those who wait for it.
     fileprivate final class Flight: @unchecked Sendable {
         // Sendable: `priority` is atomic; the rest is only touched while `flights` is locked.

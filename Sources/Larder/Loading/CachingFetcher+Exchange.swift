@@ -187,7 +187,8 @@ extension CachingFetcher {
                 try bytes.withRawBytes { (bytes) throws(ImageError) in try check.receive(bytes) }
                 try await body.append(bytes)
                 plan.hub.report(
-                    FetchProgress(received: body.count, expected: total ?? check.declared, header: check.header))
+                    FetchProgress(
+                        received: body.count, expected: total ?? check.declared, header: check.header, piece: bytes))
                 if let rate { try await rate.pass(bytes.count) }
             }
             try check.finish()

@@ -174,6 +174,14 @@ package final class CachingFetcher: Sendable {
     private func load(
         _ request: FetchRequest, _ key: CacheKey, _ priority: SharedPriority, _ hub: ProgressHub
     ) async throws(ImageError) -> FetchResult {
+        let start = time.monotonic
+        func answer(_ result: FetchResult) -> FetchResult {
+            configuration.observer?(
+                .answered(
+                    result.source, isStale: result.isStale, bytes: result.payloadLength, attempts: result.attempts,
+                    seconds: Double(time.monotonic &- start) / 1e9), key)
+            return result
+        }
         do throws(ImageError) {
             var admission: Admission
             var deadline: UInt64?
@@ -193,13 +201,13 @@ package final class CachingFetcher: Sendable {
             case .found(let result, let revalidates):
                 configuration.observer?(.hit(isStale: result.isStale), key)
                 if revalidates { revalidateInBackground(request, key) }
-                return result
+                return answer(result)
             case .needed(let stored):
                 configuration.observer?(.miss, key)
                 let plan = FetchPlan(
                     request: request, key: key, fields: sentFields(request), stored: stored,
                     beginning: admission.beginning, deadline: deadline, priority: priority, hub: hub)
-                do throws(ImageError) { return try await ask(plan) } catch {
+                do throws(ImageError) { return answer(try await ask(plan)) } catch {
                     // Not even asked for: it is still good for another fetch.
                     if let beginning = plan.beginning, beginning.isWhole {
                         await executor.perform { beginning.putBack() }

@@ -5,6 +5,9 @@ package final class DecodeQueue: Sendable {
     private let slots: Gate
     private let memory: Gate
 
+    /// Work that waits for a thread or for memory, for metrics and tests.
+    package var waiting: Int { slots.waiting + memory.waiting }
+
     /// - Parameters:
     ///   - maxDecodes: threads.
     ///   - maxBytes: what all decodes together may hold; one may always run.
@@ -17,12 +20,15 @@ package final class DecodeQueue: Sendable {
 
     /// Runs `body` when its turn has come; its flag is raised when the caller is cancelled.
     ///
-    /// - Parameter header: says what the decode will hold; nil where nothing is known.
+    /// - Parameters:
+    ///   - header: says what the decode will hold; nil where nothing is known.
+    ///   - bytes: what it holds beside, such as the image's file.
     package func run<Success: Sendable>(
-        header: ImageHeader?, priority: SharedPriority,
+        header: ImageHeader?, bytes: Int = 0, priority: SharedPriority,
         _ body: @escaping @Sendable (AbortFlag) throws(ImageError) -> Success
     ) async throws(ImageError) -> Success {
-        let cost = header.map(Self.kibibytes) ?? 1
+        let (sum, overflow) = (header.map(Self.kibibytes) ?? 1).addingReportingOverflow(bytes >> 10)
+        let cost = overflow ? .max : sum
         let abort = AbortFlag()
         return try await slots.run(priority: priority) { () throws(ImageError) in
             try await memory.run(cost: cost, priority: priority) { () throws(ImageError) in

@@ -81,6 +81,8 @@ package struct FetchProgress: Sendable {
     package var expected: Int?
     /// From the moment its bytes have come.
     package var header: ImageHeader?
+    /// The piece that came last.
+    package var piece: [UInt8] = []
 }
 
 /// What happens in a ``CachingFetcher``, for logs and metrics.
@@ -95,6 +97,8 @@ package enum FetchEvent: Sendable {
     case revalidated
     case stored(bytes: Int)
     case retrying(ImageError, after: Double)
+    /// What was asked for is there, after so many seconds.
+    case answered(LoadedImage.Source, isStale: Bool, bytes: Int, attempts: Int, seconds: Double)
     /// A stored image stands in for a failed answer.
     case servedStale(ImageError)
     case failed(ImageError)

@@ -61,9 +61,12 @@ extension ImageLoader {
         public var maxDecodes = ProcessInfo.processInfo.activeProcessorCount
         /// Bytes that all decodes together may hold. 1 GiB by default; one decode may always run.
         public var maxDecodeBytes = 1 << 30
+        /// Previews of a progressive JPEG or an interlaced PNG while it arrives, at most. 3 by default; 0 for none.
+        public var maxPreviews = 3
         /// What thumbnails are written as. JPEG of quality 85 by default, PNG where there is alpha.
         public var thumbnailOutput = ThumbnailOutput()
 
+        /// Every default.
         public init() {}
 
         private static var defaultCacheDirectory: String? {

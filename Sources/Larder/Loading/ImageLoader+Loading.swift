@@ -30,18 +30,22 @@ extension ImageLoader {
             url: url, policy: request.cachePolicy, fields: request.fields,
             content: .image(HeaderInspector(limits: configuration.limits, filter: request.filter)),
             priority: request.priority, sha256: hash, maxBytes: configuration.maxBodyBytes,
-            deadlines: configuration.deadlines, cacheKey: request.customKey ?? configuration.keyNormalizer(url))
+            deadlines: request.deadlines ?? configuration.deadlines,
+            cacheKey: request.customKey ?? configuration.keyNormalizer(url))
     }
 
     /// Fetches at a priority that may change meanwhile.
     func fetch(
-        _ request: FetchRequest, _ priority: SharedPriority, _ progress: LoadProgress? = nil
+        _ request: FetchRequest, _ priority: SharedPriority, _ progress: LoadProgress? = nil,
+        _ previews: PreviewMaker? = nil
     ) async throws(ImageError) -> FetchResult {
+        defer { previews?.stop() }
         let fetch = fetcher.begin(request) { moment in
             progress?.update { snapshot in
                 snapshot.received = moment.received
                 snapshot.expected = moment.expected
             }
+            previews?.receive(moment)
         }
         let follower = priority.follow { [weak fetch] in fetch?.setPriority($0) }
         defer { withExtendedLifetime(follower) {} }
@@ -54,12 +58,13 @@ extension ImageLoader {
         _ request: ImageRequest, _ original: CacheKey, _ priority: SharedPriority, _ progress: LoadProgress
     ) async throws(ImageError) -> LoadedImage {
         if let size = request.pixelSize, request.cachePolicy.mayAnswerFromDisk,
-            let image = try await storedPicture(request, size, original, priority)
+            let image = try await storedPicture(request, size, original, priority, progress)
         {
             return image
         }
         let wanted = try fetchRequest(request)
-        let found = try Original(try await fetch(wanted, priority, progress))
+        let found = try Original(
+            try await fetch(wanted, priority, progress, previews(of: request, priority, progress)))
         do throws(ImageError) {
             return try await picture(request, found, priority)
         } catch .corrupt(let details) where found.source == .disk {
@@ -70,30 +75,56 @@ extension ImageLoader {
         }
     }
 
-    /// The picture from a thumbnail on disk that may be used without asking, or nil.
-    private func storedPicture(
-        _ request: ImageRequest, _ size: ThumbnailSize, _ original: CacheKey, _ priority: SharedPriority
+    private func previews(
+        of request: ImageRequest, _ priority: SharedPriority, _ progress: LoadProgress
+    ) -> PreviewMaker? {
+        guard configuration.maxPreviews > 0 else { return nil }
+        let size = request.pixelSize
+        return PreviewMaker(queue: decoding, priority: priority) { [configuration] header in
+            let fitting = size.map { size in
+                let target = size.target(for: header)
+                return header.orientation.swapsAxes ? (width: target.height, height: target.width) : target
+            }
+            return ProgressivePreview(
+                header: header, limits: configuration.limits, fitting: fitting, most: configuration.maxPreviews)
+        } show: { [weak progress] bitmap in
+            progress?.update { $0.preview = bitmap }
+        }
+    }
+
+    /// The picture from a thumbnail on disk that may be used without asking, or nil. Where the server must be asked
+    /// first, the thumbnail's placeholder is shown meanwhile.
+    func storedPicture(
+        _ request: ImageRequest, _ size: ThumbnailSize, _ original: CacheKey, _ priority: SharedPriority,
+        _ progress: LoadProgress? = nil
     ) async throws(ImageError) -> LoadedImage? {
         let key = original.variant(variantIdentifier(size))
         let policy = request.cachePolicy
+        let start = time.monotonic
         let found = try await files.run { [self] () throws(ImageError) -> (StoredEntry, Bool)? in
             guard let entry = disk?.entry(for: key), !entry.freshness.hasVary else { return nil }
             switch Reuse.decide(entry.freshness, storedAt: entry.responseTime, policy: policy, now: time.now) {
             case .fresh: return (entry, false)
             case .stale: return (entry, true)
-            default: return nil
+            default:
+                if let progress, let placeholder = entry.placeholder { progress.show(placeholder) }
+                return nil
             }
         }
         guard let (entry, isStale) = found, let header = entry.header else { return nil }
+        if let sha256 = request.sha256, entry.source?.sha256.hex != sha256.lowercased() { return nil }
+        events.note(.diskHit(isStale: isStale), key, since: start)
         let bitmap: Bitmap
         do throws(ImageError) {
             bitmap = try await decode(
-                { () throws(ImageError) in try entry.payload() }, header, request.processors, priority)
+                { () throws(ImageError) in try entry.payload() }, header, request.processors, priority,
+                bytes: entry.payloadLength, key)
         } catch .corrupt {
             // A damaged thumbnail has been set aside: it is made again.
             return nil
         }
-        return keep(bitmap, header, request, original, entry.freshness, .disk, isStale)
+        return keep(
+            bitmap, header, request, original, entry.freshness, entry.source?.sha256 ?? [], .disk, isStale)
     }
 
     /// The picture from an original.
@@ -104,46 +135,65 @@ extension ImageLoader {
         if let size = request.pixelSize {
             bitmap = try await sized(original, size, request.processors, priority)
         } else {
-            bitmap = try await decode(original.payload, original.header, request.processors, priority)
+            bitmap = try await decode(
+                original.payload, original.header, request.processors, priority, bytes: original.bytes, original.key)
         }
-        return keep(
-            bitmap, original.header, request, original.key, original.freshness, original.source, original.isStale)
+        return keep(bitmap, request, original)
+    }
+
+    /// Keeps a picture that was made of an original.
+    func keep(_ bitmap: Bitmap, _ request: ImageRequest, _ original: Original) -> LoadedImage {
+        keep(
+            bitmap, original.header, request, original.key, original.freshness, original.sha256, original.source,
+            original.isStale)
     }
 
     private func sized(
         _ original: Original, _ size: ThumbnailSize, _ processors: [any ImageProcessing], _ priority: SharedPriority
     ) async throws(ImageError) -> Bitmap {
-        let variant = try await files.run { [self] () throws(ImageError) in storedVariant(size, of: original) }
-        if let variant, let header = variant.header {
-            do throws(ImageError) {
-                return try await decode(
-                    { () throws(ImageError) in try variant.payload() }, header, processors, priority)
-            } catch .corrupt {
-                // Set aside: made again below.
-            }
-        }
+        if let bitmap = try await storedBitmap(original, size, processors, priority) { return bitmap }
         guard let made = try await makeThumbnails([size], of: original, priority: priority).first else {
             throw .corrupt(.init("no thumbnail was made"))
         }
         return try await process(made.image.bitmap, processors, priority)
     }
 
+    /// The thumbnail of this very original that lies on disk; nil where there is none, or it is damaged.
+    func storedBitmap(
+        _ original: Original, _ size: ThumbnailSize, _ processors: [any ImageProcessing], _ priority: SharedPriority
+    ) async throws(ImageError) -> Bitmap? {
+        let variant = try await files.run { [self] () throws(ImageError) in storedVariant(size, of: original) }
+        guard let variant, let header = variant.header else { return nil }
+        do throws(ImageError) {
+            return try await decode(
+                { () throws(ImageError) in try variant.payload() }, header, processors, priority,
+                bytes: variant.payloadLength, variant.key)
+        } catch .corrupt {
+            // It has been set aside: it is made again.
+            return nil
+        }
+    }
+
     /// Decodes at full size and sets it upright.
     private func decode(
         _ payload: @escaping @Sendable () throws(ImageError) -> [UInt8], _ header: ImageHeader,
-        _ processors: [any ImageProcessing], _ priority: SharedPriority
+        _ processors: [any ImageProcessing], _ priority: SharedPriority, bytes count: Int, _ key: CacheKey
     ) async throws(ImageError) -> Bitmap {
         let limits = configuration.limits
-        return try await decoding.run(header: header, priority: priority) { (abort) throws(ImageError) in
+        let start = time.monotonic
+        let bitmap = try await decoding.run(header: header, bytes: count, priority: priority) {
+            (abort) throws(ImageError) in
             let bytes = try payload()
             let stored = try Self.withBytes(bytes) { (bytes) throws(ImageError) in
                 try ImageDecoder.decode(bytes, header: header, limits: limits, abort: abort)
             }
             return try Self.apply(processors, to: try stored.oriented(header.orientation))
         }
+        events.note(.decoded(width: bitmap.width, height: bitmap.height), key, since: start)
+        return bitmap
     }
 
-    private func process(
+    func process(
         _ bitmap: Bitmap, _ processors: [any ImageProcessing], _ priority: SharedPriority
     ) async throws(ImageError) -> Bitmap {
         guard !processors.isEmpty else { return bitmap }
@@ -162,11 +212,12 @@ extension ImageLoader {
 
     private func keep(
         _ bitmap: Bitmap, _ header: ImageHeader, _ request: ImageRequest, _ original: CacheKey,
-        _ freshness: StoredFreshness, _ source: LoadedImage.Source, _ isStale: Bool
+        _ freshness: StoredFreshness, _ sha256: [UInt8], _ source: LoadedImage.Source, _ isStale: Bool
     ) -> LoadedImage {
         let image = LoadedImage(
             DecodedImage(
-                bitmap: bitmap, key: variantKey(for: request, original.asked), header: header, freshness: freshness),
+                bitmap: bitmap, key: variantKey(for: request, original.asked), header: header, freshness: freshness,
+                sha256: sha256),
             source: source, isStale: isStale)
         memory.insert(image)
         return image
@@ -184,6 +235,13 @@ extension CachePolicy {
 }
 
 extension ImageRequest {
+    /// Whether a picture that is there already is what the request demands.
+    func accepts(_ image: LoadedImage) -> Bool {
+        if let sha256, image.decoded.facts.sha256.hex != sha256.lowercased() { return false }
+        do throws(ImageError) { try filter?.check(image.header) } catch { return false }
+        return true
+    }
+
     /// The thumbnail's size in pixels: its points times the scale.
     var pixelSize: ThumbnailSize? {
         guard let thumbnail, scale != 1, scale.isFinite, scale > 0 else { return thumbnail }

@@ -4,10 +4,12 @@ extension ImageLoader {
     /// - Throws: only ``ImageError/cancelled(_:)``; what else goes wrong stands in the outcomes.
     func thumbnails(
         _ sizes: [ThumbnailSize], of original: Original, priority: SharedPriority
-    ) async throws(ImageError) -> [StoredThumbnail] {
-        let found = try await files.run { [self] () throws(ImageError) in
-            sizes.map { size in storedVariant(size, of: original).flatMap(StoredVariant.init) }
+    ) async throws(ImageError) -> ([StoredThumbnail], ImagePlaceholder?) {
+        let entries = try await files.run { [self] () throws(ImageError) in
+            sizes.map { storedVariant($0, of: original) }
         }
+        let found = entries.map { $0.flatMap(StoredVariant.init) }
+        var placeholder = entries.lazy.compactMap { $0?.placeholder }.first
         let missing = zip(sizes, found).filter { $0.1 == nil }.map(\.0)
         var made: [ThumbnailSize: Result<StoredVariant, ImageError>] = [:]
         if !missing.isEmpty {
@@ -15,6 +17,7 @@ extension ImageLoader {
                 for thumbnail in try await makeThumbnails(missing, of: original, priority: priority) {
                     made[thumbnail.size] = .success(thumbnail.variant)
                     memory.insert(thumbnail.image)
+                    placeholder = placeholder ?? thumbnail.placeholder
                 }
             } catch .cancelled(let details) {
                 throw .cancelled(details)
@@ -22,10 +25,11 @@ extension ImageLoader {
                 for size in missing { made[size] = .failure(error) }
             }
         }
-        return zip(sizes, found).map { size, variant in
+        let thumbnails = zip(sizes, found).map { size, variant in
             let outcome = variant.map { .success($0) } ?? made[size] ?? .failure(.corrupt(.init("not made")))
             return StoredThumbnail(size: size, outcome: outcome)
         }
+        return (thumbnails, placeholder)
     }
 
     /// How the variant of that size is called in keys.
@@ -45,38 +49,46 @@ extension ImageLoader {
         let size: ThumbnailSize
         let variant: StoredVariant
         let image: LoadedImage
+        let placeholder: ImagePlaceholder
     }
 
     /// Decodes the original once and makes each size; stores them where the original is stored.
     func makeThumbnails(
         _ sizes: [ThumbnailSize], of original: Original, priority: SharedPriority
     ) async throws(ImageError) -> [MadeThumbnail] {
-        try await decoding.run(header: original.header, priority: priority) { [self] (abort) throws(ImageError) in
+        let start = time.monotonic
+        return try await decoding.run(header: original.header, bytes: original.bytes, priority: priority) {
+            [self] (abort) throws(ImageError) in
             let bytes = try original.payload()
             let thumbnails = try Self.withBytes(bytes) { (bytes) throws(ImageError) in
                 try Thumbnailer.make(
                     bytes, header: original.header, sizes: sizes, output: configuration.thumbnailOutput,
                     limits: configuration.limits, abort: abort)
             }
+            guard let smallest = thumbnails.min(by: { $0.width * $0.height < $1.width * $1.height }) else { return [] }
+            let placeholder = ImagePlaceholder(smallest.bitmap)
             var made: [MadeThumbnail] = []
             for thumbnail in thumbnails {
                 let key = original.key.variant(variantIdentifier(thumbnail.size))
-                let entry = try store(thumbnail, key, of: original)
+                let entry = try store(thumbnail, key, of: original, placeholder)
                 let image = LoadedImage(
                     DecodedImage(
-                        bitmap: thumbnail.bitmap, key: key.asked, header: original.header, freshness: original.freshness
-                    ),
+                        bitmap: thumbnail.bitmap, key: key.asked, header: original.header,
+                        freshness: original.freshness,
+                        sha256: original.sha256),
                     source: original.source)
                 let variant = entry.flatMap(StoredVariant.init) ?? StoredVariant(thumbnail)
-                made.append(MadeThumbnail(size: thumbnail.size, variant: variant, image: image))
+                made.append(
+                    MadeThumbnail(size: thumbnail.size, variant: variant, image: image, placeholder: placeholder))
             }
+            events.note(.decoded(width: smallest.width, height: smallest.height), original.key, since: start)
             return made
         }
     }
 
     /// Keeps a thumbnail as a variant of its original. Blocks.
     private func store(
-        _ thumbnail: Thumbnail, _ key: CacheKey, of original: Original
+        _ thumbnail: Thumbnail, _ key: CacheKey, of original: Original, _ placeholder: ImagePlaceholder
     ) throws(ImageError) -> StoredEntry? {
         guard let disk, let source = original.entry, source.isStored else { return nil }
         let writer = try disk.begin(key)
@@ -88,7 +100,7 @@ extension ImageLoader {
                 header: ImageHeader(
                     format: thumbnail.format, width: thumbnail.width, height: thumbnail.height, bitDepth: 8,
                     hasAlpha: thumbnail.bitmap.hasAlpha, iccBytes: thumbnail.bitmap.icc.count),
-                source: .init(key: original.key.hash, sha256: source.sha256)))
+                source: .init(key: original.key.hash, sha256: source.sha256), extra: EntryMetadata.extra(placeholder)))
     }
 
     /// `withUnsafeBytes` that keeps the error's type.

@@ -14,17 +14,20 @@ import Foundation
 ///         }
 ///     }
 public final class ImageLoader: Sendable {
+    /// What the loader was made with.
     public let configuration: Configuration
     /// The memory tier: what is decoded and ready.
     public let memory: MemoryTier
+    /// What happens in this loader, as a stream and as counters.
+    public let events: LoaderEvents
     package let disk: DiskTier?
     package let fetcher: CachingFetcher
     let time: any TimeSource
     /// For look-ups and writes in the disk tier.
     let files: BlockingExecutor
     let decoding: DecodeQueue
-    private let flights = Coalescer<CacheKey, LoadedImage>()
-    private let progress = Lock<[CacheKey: WeakProgress]>([:])
+    private let flights = Coalescer<LoadID, LoadedImage>()
+    private let progress = Lock<[LoadID: WeakProgress]>([:])
 
     private struct WeakProgress {
         weak var value: LoadProgress?
@@ -39,7 +42,9 @@ public final class ImageLoader: Sendable {
     package init(_ configuration: Configuration, time: any TimeSource) throws(ImageError) {
         self.configuration = configuration
         self.time = time
-        memory = MemoryTier(configuration.memory, time: time)
+        let events = LoaderEvents(time: time)
+        self.events = events
+        memory = MemoryTier(configuration.memory, time: time) { key, bytes in events.note(.evicted(bytes: bytes), key) }
         files = BlockingExecutor(name: "larder-files", width: configuration.maxFileOperations)
         decoding = DecodeQueue(maxDecodes: configuration.maxDecodes, maxBytes: configuration.maxDecodeBytes)
         if let directory = configuration.cacheDirectory {
@@ -50,18 +55,27 @@ public final class ImageLoader: Sendable {
         let client = HTTPClient(
             transport: configuration.transport ?? URLSessionTransport(), redirects: configuration.redirects,
             hosts: configuration.hosts, time: time)
-        fetcher = CachingFetcher(
-            client: client, disk: disk, executor: files, configuration: configuration.fetcher, time: time)
+        var options = configuration.fetcher
+        options.observer = { event, key in events.note(event, key) }
+        fetcher = CachingFetcher(client: client, disk: disk, executor: files, configuration: options, time: time)
     }
 
     /// The picture, where memory has it and it may be used without asking: at once, without suspending.
     public func cachedImage(for request: ImageRequest) -> LoadedImage? {
-        guard request.cachePolicy.mayAnswerFromDisk, let image = memory.image(for: memoryKey(for: request)) else {
+        cachedImage(for: request, memoryKey(for: request))
+    }
+
+    /// The same for a caller that knows the key.
+    func cachedImage(for request: ImageRequest, _ key: CacheKey) -> LoadedImage? {
+        guard request.cachePolicy.mayAnswerFromDisk, let image = memory.image(for: key), request.accepts(image) else {
             return nil
         }
         // What was loaded once in this run is shown again without asking, unless HTTP says that it has expired.
-        guard request.cachePolicy == .http, let freshness = image.freshness else { return image }
-        return freshness.noCache || time.now >= freshness.freshUntil ? nil : image
+        if request.cachePolicy == .http, let freshness = image.freshness {
+            if freshness.noCache || time.now >= freshness.freshUntil { return nil }
+        }
+        events.note(.memoryHit, key)
+        return image
     }
 
     /// The picture, upright and at the size asked for.
@@ -76,20 +90,36 @@ public final class ImageLoader: Sendable {
 
     /// Begins to load, and gives a claim on the picture whose priority may be changed and which may be given up.
     public func task(for request: ImageRequest) -> ImageTask {
-        if let image = cachedImage(for: request) { return ImageTask(request, ready: .success(image)) }
         do throws(ImageError) {
             let original = try originalKey(for: request)
             let key = variantKey(for: request, original)
-            let progress = sharedProgress(key)
-            let ticket = flights.join(key, priority: request.priority) {
-                [self] (priority) throws(ImageError) in
-                try await load(request, original, priority, progress)
+            if let image = cachedImage(for: request, key) { return ImageTask(request, ready: .success(image)) }
+            let id = LoadID(request, key)
+            let progress = sharedProgress(id)
+            if let hash = request.placeholder, progress.snapshot.placeholder == nil {
+                progress.show(ImagePlaceholder(thumbHash: hash, color: hash.averageColor))
             }
+            let ticket = flights.join(id, priority: request.priority) {
+                [self] (priority) throws(ImageError) in
+                try await noted(request, original, key, priority, progress)
+            }
+            if ticket.joined { events.note(.coalesced, key) }
             return ImageTask(request, work: flights, ticket: ticket, progress: progress)
         } catch {
             return ImageTask(request, ready: .failure(error.at(request.url)))
         }
     }
+
+    /// A claim on a picture that somebody is loading already; nil where nobody is.
+    func joiningTask(for request: ImageRequest) -> ImageTask? {
+        guard let original = try? originalKey(for: request),
+            flights.isRunning(LoadID(request, variantKey(for: request, original)))
+        else { return nil }
+        return task(for: request)
+    }
+
+    /// Loads under way, for metrics and tests.
+    package var flightCount: Int { flights.count }
 
     /// Brings the image onto disk, with thumbnails of the given sizes; each is made once, all from one decode.
     ///
@@ -101,24 +131,43 @@ public final class ImageLoader: Sendable {
             let priority = SharedPriority(request.priority)
             let fetched = try await fetch(try fetchRequest(request), priority)
             let original = try Original(fetched)
-            let made = sizes.isEmpty ? [] : try await thumbnails(sizes, of: original, priority: priority)
+            let (made, placeholder) =
+                sizes.isEmpty ? ([], nil) : try await thumbnails(sizes, of: original, priority: priority)
             return StoredImage(
                 header: original.header, file: original.entry.flatMap { $0.isStored ? $0.file : nil },
                 bytes: fetched.payloadLength, sha256: fetched.sha256, source: fetched.source, status: fetched.status,
-                isStale: fetched.isStale, attempts: fetched.attempts, thumbnails: made, payload: original.payload)
+                isStale: fetched.isStale, attempts: fetched.attempts, thumbnails: made, placeholder: placeholder,
+                payload: original.payload)
         } catch {
             throw error.at(request.url)
         }
     }
 
     /// All who wait for a picture see the same progress.
-    private func sharedProgress(_ key: CacheKey) -> LoadProgress {
+    private func sharedProgress(_ id: LoadID) -> LoadProgress {
         progress.withLock { table in
-            if let shared = table[key]?.value { return shared }
+            if let shared = table[id]?.value { return shared }
             if table.count > 1024 { table = table.filter { $0.value.value != nil } }
             let shared = LoadProgress()
-            table[key] = WeakProgress(value: shared)
+            table[id] = WeakProgress(value: shared)
             return shared
+        }
+    }
+
+    /// Loads, and tells of the beginning and the end.
+    private func noted(
+        _ request: ImageRequest, _ original: CacheKey, _ key: CacheKey, _ priority: SharedPriority,
+        _ progress: LoadProgress
+    ) async throws(ImageError) -> LoadedImage {
+        let start = time.monotonic
+        events.note(.started, key)
+        do throws(ImageError) {
+            let image = try await load(request, original, priority, progress)
+            events.note(.finished(image.source), key, since: start)
+            return image
+        } catch {
+            events.note(.failed(error.at(request.url)), key, since: start)
+            throw error
         }
     }
 }

@@ -26,11 +26,18 @@ public struct ImageRequest: Sendable {
     public var sha256: String?
     /// What the image's header must satisfy, or nil for anything.
     public var filter: ImageFilter?
+    /// How long the parts of the load may take; nil, the default: as the loader's configuration says.
+    public var deadlines: Deadlines?
+    /// What to show until the picture is there: a ThumbHash from a report or from your API, or nil. It becomes
+    /// ``LoadProgress/Snapshot/placeholder``.
+    public var placeholder: ThumbHash?
 
+    /// A request; what is not given has its default.
     public init(
         url: URL, fields: HTTPFields = .init(), thumbnail: ThumbnailSize? = nil, scale: Double = 1,
         processors: [any ImageProcessing] = [], priority: ImagePriority = .normal, cachePolicy: CachePolicy = .http,
-        customKey: String? = nil, sha256: String? = nil, filter: ImageFilter? = nil
+        customKey: String? = nil, sha256: String? = nil, filter: ImageFilter? = nil, deadlines: Deadlines? = nil,
+        placeholder: ThumbHash? = nil
     ) {
         self.url = url
         self.fields = fields
@@ -42,5 +49,7 @@ public struct ImageRequest: Sendable {
         self.customKey = customKey
         self.sha256 = sha256
         self.filter = filter
+        self.deadlines = deadlines
+        self.placeholder = placeholder
     }
 }

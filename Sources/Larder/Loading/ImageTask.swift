@@ -3,7 +3,7 @@
 /// Claims on the same picture share one fetch and one decode; giving one up leaves the others alone, and giving
 /// up the last one stops the work. A task that is released is given up. Safe from any thread.
 public final class ImageTask: Sendable {
-    package typealias Work = Coalescer<CacheKey, LoadedImage>
+    package typealias Work = Coalescer<LoadID, LoadedImage>
 
     private enum Claim {
         case ready(Result<LoadedImage, ImageError>)

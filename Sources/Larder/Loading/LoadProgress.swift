@@ -6,8 +6,11 @@ public final class LoadProgress: Sendable {
         public var received: Int
         /// Bytes that the server announced, or nil.
         public var expected: Int?
-        /// A tiny stand-in (from a ThumbHash), or nil.
+        /// A tiny stand-in (from a ThumbHash), or nil. Known from ``ImageRequest/placeholder``, or from a thumbnail on
+        /// disk that may not be used before the server was asked.
         public var placeholder: Bitmap?
+        /// The colour of which the picture has most, known with the placeholder, or nil.
+        public var color: ImageColor?
         /// The latest coarse picture of a progressive image, upright, or nil. Never stored.
         public var preview: Bitmap?
 
@@ -39,6 +42,15 @@ public final class LoadProgress: Sendable {
             return state.lastID
         }
         return Observation { [weak self] in self?.state.withLock { _ = $0.observers.removeValue(forKey: id) } }
+    }
+
+    /// Shows what is known of the picture before it is there.
+    func show(_ placeholder: ImagePlaceholder) {
+        let bitmap = try? placeholder.thumbHash.bitmap()
+        update { snapshot in
+            snapshot.placeholder = bitmap
+            snapshot.color = placeholder.color
+        }
     }
 
     package func update(_ change: (inout Snapshot) -> Void) {

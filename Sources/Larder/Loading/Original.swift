@@ -5,6 +5,10 @@ struct Original: Sendable {
     let freshness: StoredFreshness
     let source: LoadedImage.Source
     let isStale: Bool
+    /// 32 bytes.
+    let sha256: [UInt8]
+    /// Of the image's file.
+    let bytes: Int
     /// nil where the image may not be stored, or there is no disk tier.
     let entry: StoredEntry?
     /// The image's bytes, read and checked. Blocks.
@@ -17,6 +21,8 @@ struct Original: Sendable {
         self.header = header
         source = fetched.source
         isStale = fetched.isStale
+        sha256 = fetched.sha256
+        bytes = fetched.payloadLength
         payload = { () throws(ImageError) in try fetched.readPayload() }
         switch fetched.payload {
         case .entry(let entry):

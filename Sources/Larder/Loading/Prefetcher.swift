@@ -1,7 +1,13 @@
 /// Loads images before they are wanted, and gives up those that no longer will be.
 ///
 /// Prefetching never delays a visible row: it runs at a low priority, few at a time, and a row that wants what is
-/// being prefetched takes the work over at its own priority. Safe from any thread.
+/// being prefetched takes the work over at its own priority. Errors are dropped: the row that wants the image will
+/// meet them. Safe from any thread.
+///
+/// With a ``ListWindow`` a list needs one call for each change of the view:
+///
+///     let change = window.update(visible: 40..<60, count: urls.count)
+///     prefetcher.update(change) { row in ImageRequest(url: urls[row]) }
 public final class Prefetcher: Sendable {
     /// How far images are brought.
     public enum Destination: Sendable, Hashable {
@@ -11,13 +17,24 @@ public final class Prefetcher: Sendable {
         case disk
     }
 
+    private struct Running {
+        /// Tells a later load of the same image from this one.
+        let id: Int
+        let task: Task<Void, Never>
+    }
+
     private struct State {
         /// In the order in which they were asked for.
         var queue: ArraySlice<CacheKey> = []
         var requests: [CacheKey: ImageRequest] = [:]
-        var running: [CacheKey: Task<Void, Never>] = [:]
+        var running: [CacheKey: Running] = [:]
+        /// Loads that have not ended, those included that were stopped.
+        var active = 0
+        var lastID = 0
         var isPaused = false
         var waiters: [CheckedContinuation<Void, Never>] = []
+
+        var isIdle: Bool { requests.isEmpty && active == 0 }
     }
 
     private let loader: ImageLoader
@@ -26,6 +43,7 @@ public final class Prefetcher: Sendable {
     private let state = Lock(State())
 
     /// - Parameters:
+    ///   - loader: where images come from, and where they are kept.
     ///   - destination: `.memory` by default.
     ///   - maxConcurrent: how many images are prefetched at once. 4 by default.
     public init(loader: ImageLoader, destination: Destination = .memory, maxConcurrent: Int = 4) {
@@ -35,17 +53,26 @@ public final class Prefetcher: Sendable {
     }
 
     deinit {
-        for task in state.withLock({ Array($0.running.values) }) { task.cancel() }
+        for running in state.withLock({ Array($0.running.values) }) { running.task.cancel() }
     }
 
-    /// Adds images behind those that wait. One that waits or runs already is not added again.
+    /// Adds images behind those that wait. One that waits or runs already is not added again; one that somebody else
+    /// is loading is joined at once, so that it goes on when that one gives it up.
     public func start(_ requests: [ImageRequest]) {
+        let wanted = requests.map { request in
+            var request = request
+            request.priority = min(request.priority, .low)
+            let claim = destination == .memory ? loader.joiningTask(for: request) : nil
+            return (key: loader.memoryKey(for: request), request: request, claim: claim)
+        }
         state.withLock { state in
-            for request in requests {
-                let key = loader.memoryKey(for: request)
-                guard state.requests[key] == nil else { continue }
-                state.requests[key] = request
-                state.queue.append(key)
+            for item in wanted where state.requests[item.key] == nil {
+                state.requests[item.key] = item.request
+                if let claim = item.claim {
+                    begin(item.key, item.request, claim, &state)
+                } else {
+                    state.queue.append(item.key)
+                }
             }
         }
         pump()
@@ -56,6 +83,24 @@ public final class Prefetcher: Sendable {
 
     /// Gives everything up.
     public func stopAll() { stop(keys: nil) }
+
+    /// Does what a ``ListWindow`` asks for: starts what will be seen, keeps going what has just left the view, and
+    /// stops what has gone by. The rows in view are the list's own. Call it before cells are reused, so that what
+    /// they were loading goes on.
+    ///
+    /// - Parameters:
+    ///   - change: what the window answered.
+    ///   - request: what a row shows; nil for a row without an image. Called for rows of the change only, on the
+    ///     calling thread. It must give the same for the same row, or what was started is not stopped.
+    public func update(_ change: ListWindow.Change, _ request: (Int) -> ImageRequest?) {
+        stop(change.cancel.compactMap(request))
+        let inView = Set(change.load.compactMap(request).map(loader.memoryKey(for:)))
+        state.withLock { state in
+            for key in inView where state.running[key] == nil { state.requests[key] = nil }
+            state.queue.removeAll { state.requests[$0] == nil }
+        }
+        start((change.lower + change.prefetch).compactMap(request))
+    }
 
     /// While true, nothing new begins; what runs goes on. False by default.
     public var isPaused: Bool {
@@ -73,7 +118,7 @@ public final class Prefetcher: Sendable {
     public func finish() async {
         await withCheckedContinuation { continuation in
             let done = state.withLock { state -> Bool in
-                if state.requests.isEmpty { return true }
+                if state.isIdle { return true }
                 state.waiters.append(continuation)
                 return false
             }
@@ -82,35 +127,45 @@ public final class Prefetcher: Sendable {
     }
 
     private func stop(keys: Set<CacheKey>?) {
-        let tasks = state.withLock { state -> [Task<Void, Never>] in
+        let stopped = state.withLock { state -> [Running] in
             let gone = keys ?? Set(state.requests.keys)
+            guard !gone.isEmpty else { return [] }
+            for key in gone { state.requests[key] = nil }
             state.queue.removeAll { gone.contains($0) }
-            for key in gone where state.running[key] == nil { state.requests[key] = nil }
-            return gone.compactMap { state.running[$0] }
+            // Forgotten at once, so that the same image can be started again while the old load ends.
+            return gone.compactMap { state.running.removeValue(forKey: $0) }
         }
-        for task in tasks { task.cancel() }
+        for running in stopped { running.task.cancel() }
         wake()
     }
 
     private func pump() {
         state.withLock { state in
-            while !state.isPaused, state.running.count < maxConcurrent, !state.queue.isEmpty {
-                guard let key = state.queue.popFirst() else { break }
-                guard var request = state.requests[key] else { continue }
-                request.priority = min(request.priority, .low)
-                state.running[key] = Task { [weak self, loader, destination, request] in
-                    switch destination {
-                    case .memory: _ = try? await loader.image(for: request)
-                    case .disk: _ = try? await loader.store(request)
-                    }
-                    self?.ended(key)
-                }
+            while !state.isPaused, state.active < maxConcurrent, let key = state.queue.popFirst() {
+                if let request = state.requests[key] { begin(key, request, nil, &state) }
             }
         }
     }
 
-    private func ended(_ key: CacheKey) {
+    /// - Parameter claim: on what somebody else is loading already.
+    private func begin(_ key: CacheKey, _ request: ImageRequest, _ claim: ImageTask?, _ state: inout State) {
+        state.lastID += 1
+        state.active += 1
+        let id = state.lastID
+        let task = Task { [weak self, loader, destination] in
+            switch destination {
+            case .memory: _ = try? await (claim ?? loader.task(for: request)).image
+            case .disk: _ = try? await loader.store(request)
+            }
+            self?.ended(key, id)
+        }
+        state.running[key] = Running(id: id, task: task)
+    }
+
+    private func ended(_ key: CacheKey, _ id: Int) {
         state.withLock { state in
+            state.active -= 1
+            guard state.running[key]?.id == id else { return }
             state.running[key] = nil
             state.requests[key] = nil
         }
@@ -120,7 +175,7 @@ public final class Prefetcher: Sendable {
 
     private func wake() {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            guard state.requests.isEmpty else { return [] }
+            guard state.isIdle else { return [] }
             defer { state.waiters = [] }
             return state.waiters
         }

@@ -18,7 +18,10 @@ public final class RemoteImage: Observable, Sendable {
         var progress: Double?
         var placeholder: Bitmap?
         var preview: Bitmap?
+        var color: ImageColor?
         var request: ImageRequest?
+        /// Of the request.
+        var key: CacheKey?
         var task: ImageTask?
         var watch: LoadProgress.Observation?
         /// Counts loads, so that a late answer knows that it is late.
@@ -59,6 +62,12 @@ public final class RemoteImage: Observable, Sendable {
         return state.withLock { $0.placeholder }
     }
 
+    /// The colour of which the picture will have most, to paint its place with while the phase is `.empty`, or nil.
+    public var placeholderColor: ImageColor? {
+        registrar.access(self, keyPath: \.placeholderColor)
+        return state.withLock { $0.color }
+    }
+
     /// The latest coarse picture of a progressive image while the phase is `.empty`, or nil.
     public var preview: Bitmap? {
         registrar.access(self, keyPath: \.preview)
@@ -78,17 +87,19 @@ public final class RemoteImage: Observable, Sendable {
     public func load(_ request: ImageRequest) {
         let key = loader.memoryKey(for: request)
         let same = state.withLock { state -> Bool in
-            guard let old = state.request, loader.memoryKey(for: old) == key else { return false }
-            return state.phase.image != nil || state.task != nil
+            state.key == key && state.request?.cachePolicy == request.cachePolicy
+                && (state.phase.image != nil || state.task != nil)
         }
         if same { return }
-        start(request)
+        start(request, key)
     }
 
     /// Asks again for what has failed or was cancelled; keeps what is shown or under way.
     public func retry() {
-        let request = state.withLock { $0.task == nil && $0.phase.image == nil ? $0.request : nil }
-        if let request { start(request) }
+        let (request, key) = state.withLock { state in
+            state.task == nil && state.phase.image == nil ? (state.request, state.key) : (nil, nil)
+        }
+        if let request, let key { start(request, key) }
     }
 
     /// Gives up what is under way. A picture that is shown stays.
@@ -103,13 +114,14 @@ public final class RemoteImage: Observable, Sendable {
         change(\.progress, where: { $0.progress != nil }, by: { $0.progress = nil })
     }
 
-    private func start(_ request: ImageRequest) {
-        let image = loader.cachedImage(for: request)
+    private func start(_ request: ImageRequest, _ key: CacheKey) {
+        let image = loader.cachedImage(for: request, key)
         let task = image == nil ? loader.task(for: request) : nil
         let (old, generation) = state.withLock { state -> (ImageTask?, Int) in
             let old = state.task
             state.generation += 1
             state.request = request
+            state.key = key
             state.task = task
             state.watch = nil
             return (old, state.generation)
@@ -118,6 +130,8 @@ public final class RemoteImage: Observable, Sendable {
         old?.cancel()
         settle(image.map { .success($0) } ?? .empty)
         guard let task else { return }
+        // What is known already is shown with `.empty`.
+        show(task.progress.snapshot, generation)
         let watch = task.progress.observe { [weak self, deliver] snapshot in
             deliver { [weak self] in self?.show(snapshot, generation) }
         }
@@ -145,6 +159,8 @@ public final class RemoteImage: Observable, Sendable {
         change(
             \.placeholder, where: { $0.placeholder !== snapshot.placeholder },
             by: { $0.placeholder = snapshot.placeholder })
+        change(
+            \.placeholderColor, where: { $0.color != snapshot.color }, by: { $0.color = snapshot.color })
         change(\.preview, where: { $0.preview !== snapshot.preview }, by: { $0.preview = snapshot.preview })
     }
 
@@ -152,6 +168,7 @@ public final class RemoteImage: Observable, Sendable {
     private func settle(_ phase: ImagePhase) {
         change(\.progress, where: { $0.progress != nil }, by: { $0.progress = nil })
         change(\.placeholder, where: { $0.placeholder != nil }, by: { $0.placeholder = nil })
+        change(\.placeholderColor, where: { $0.color != nil }, by: { $0.color = nil })
         change(\.preview, where: { $0.preview != nil }, by: { $0.preview = nil })
         change(
             \.phase, where: { !($0.phase.isEmpty && phase.isEmpty) },

@@ -13,6 +13,8 @@ package struct StoredImage: Sendable {
     /// Requests that were sent for it; 0 where none was needed.
     package let attempts: Int
     package let thumbnails: [StoredThumbnail]
+    /// Known where thumbnails were made, since nothing is decoded otherwise.
+    package let placeholder: ImagePlaceholder?
     /// The image's bytes, read and checked. Blocks.
     package let payload: @Sendable () throws(ImageError) -> [UInt8]
 }

@@ -11,18 +11,21 @@ package final class DecodedImage: Sendable {
         package let header: ImageHeader
         /// nil where the picture has no HTTP freshness of its own (a local file): never stale.
         package let freshness: StoredFreshness?
+        /// SHA-256 of the original's bytes; empty where it is not known.
+        package let sha256: [UInt8]
 
-        init(key: CacheKey, header: ImageHeader, freshness: StoredFreshness?) {
+        init(key: CacheKey, header: ImageHeader, freshness: StoredFreshness?, sha256: [UInt8]) {
             self.key = key
             self.header = header
             self.freshness = freshness
+            self.sha256 = sha256
         }
     }
 
     package convenience init(
-        bitmap: Bitmap, key: CacheKey, header: ImageHeader, freshness: StoredFreshness? = nil
+        bitmap: Bitmap, key: CacheKey, header: ImageHeader, freshness: StoredFreshness? = nil, sha256: [UInt8] = []
     ) {
-        self.init(bitmap: bitmap, facts: Facts(key: key, header: header, freshness: freshness))
+        self.init(bitmap: bitmap, facts: Facts(key: key, header: header, freshness: freshness, sha256: sha256))
     }
 
     init(bitmap: Bitmap, facts: Facts) {

@@ -57,6 +57,19 @@ package struct EntryMetadata: Sendable, Hashable {
     }
 }
 
+extension EntryMetadata {
+    /// The names in ``extra`` of what is drawn until the picture is there.
+    enum Extra {
+        static let thumbHash = "thumbhash"
+        static let color = "color"
+    }
+
+    /// The members of ``extra`` for a placeholder.
+    static func extra(_ placeholder: ImagePlaceholder) -> [String: String] {
+        [Extra.thumbHash: placeholder.thumbHash.base64, Extra.color: placeholder.color.hex]
+    }
+}
+
 /// The freshness of a stored response, reckoned once when it is stored, so that a hit needs one comparison.
 package struct StoredFreshness: Sendable, Hashable {
     /// Until when it may be used without asking (RFC 9111 §4.2).

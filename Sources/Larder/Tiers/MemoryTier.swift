@@ -20,6 +20,7 @@ public final class MemoryTier: Sendable {
         /// system (PSI), by a thread that sleeps. True by default.
         public var emptiesUnderPressure: Bool
 
+        /// What is not given has its default.
         public init(
             byteLimit: Int = 256 << 20, countLimit: Int = 10_000, timeToLive: Double? = nil,
             emptiesUnderPressure: Bool = true
@@ -33,11 +34,15 @@ public final class MemoryTier: Sendable {
 
     /// What the tier has done and holds, at one moment.
     public struct Statistics: Sendable, Hashable {
+        /// Look-ups that found a picture.
         public var hits: Int
+        /// Look-ups that found none.
         public var misses: Int
+        /// Pictures that had to go.
         public var evictions: Int
         /// Pictures and bytes held now.
         public var count: Int
+        /// Bytes held now.
         public var bytes: Int
     }
 
@@ -48,12 +53,19 @@ public final class MemoryTier: Sendable {
     private let lifetime: UInt64?
 
     private let monitor = Lock<MemoryPressureMonitor?>(nil)
+    private let onEviction: @Sendable (_ key: CacheKey, _ bytes: Int) -> Void
 
+    /// An empty tier.
     public convenience init(_ configuration: Configuration = .init()) {
         self.init(configuration, time: SystemTime())
     }
 
-    package init(_ configuration: Configuration, time: any TimeSource) {
+    /// - Parameter onEviction: called from any thread, without a lock held, for each picture that had to go.
+    package init(
+        _ configuration: Configuration, time: any TimeSource,
+        onEviction: @escaping @Sendable (_ key: CacheKey, _ bytes: Int) -> Void = { _, _ in }
+    ) {
+        self.onEviction = onEviction
         ledger = Lock(
             MemoryLedger(byteLimit: max(0, configuration.byteLimit), countLimit: max(0, configuration.countLimit)))
         self.time = time
@@ -115,7 +127,9 @@ public final class MemoryTier: Sendable {
     /// live longer for it where the tier has a time to live.
     package func refresh(_ key: CacheKey, _ freshness: StoredFreshness?) {
         guard let node = index.node(key), let bitmap = node.image?.bitmap ?? node.bitmap else { return }
-        _ = replace(node, by: bitmap, .init(key: key, header: node.facts.header, freshness: freshness))
+        _ = replace(
+            node, by: bitmap,
+            .init(key: key, header: node.facts.header, freshness: freshness, sha256: node.facts.sha256))
     }
 
     /// The same pixels with another record of them; nil where the node is no longer the one under its key.
@@ -151,6 +165,7 @@ public final class MemoryTier: Sendable {
     /// Gives back all memory that nobody else holds, as under memory pressure. What is still shown is found again.
     public func empty() { settle(ledger.withLock { $0.evictAll() }) }
 
+    /// What the tier has done and holds, at this moment.
     public var statistics: Statistics {
         let uses = index.uses
         return ledger.withLock {
@@ -174,6 +189,7 @@ public final class MemoryTier: Sendable {
     @discardableResult
     private func settle(_ departures: MemoryLedger.Departures) -> [CacheKey] {
         for (node, _) in departures.dead { index.remove(node) }
+        for (node, _) in departures.evicted { onEviction(node.facts.key, node.cost) }
         return departures.evicted.map(\.node.facts.key)
     }
 }

@@ -90,6 +90,7 @@ package final class LoaderRunner: RowRunner {
             guard let thumbnail = disk.entry(for: variant, source: entry), let made = thumbnail.header else {
                 return nil
             }
+            facts.placeholder = facts.placeholder ?? thumbnail.placeholder
             facts.thumbnails.append(
                 .init(
                     size: size.description, width: made.width, height: made.height, bytes: thumbnail.payloadLength,
@@ -201,6 +202,7 @@ extension RowResult {
             file: image.file)
         facts.isStale = image.isStale
         facts.attempts = image.attempts
+        facts.placeholder = image.placeholder
         facts.milliseconds = milliseconds
         var failure: RowError?
         for thumbnail in image.thumbnails {

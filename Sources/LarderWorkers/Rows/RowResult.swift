@@ -54,6 +54,8 @@ package struct RowFacts: Sendable {
     package var file: String?
     package var isStale = false
     package var thumbnails: [Thumbnail] = []
+    /// Known where there are thumbnails.
+    package var placeholder: ImagePlaceholder?
     /// Requests that were sent for it.
     package var attempts = 0
     package var milliseconds = 0
@@ -170,6 +172,10 @@ extension JSONWriter {
                 write(thumbnail)
             }
             raw("]")
+        }
+        if let placeholder = facts.placeholder {
+            member("thumbhash", placeholder.thumbHash.base64)
+            member("color", placeholder.color.hex)
         }
         member("attempts", facts.attempts)
         member("ms", facts.milliseconds)

@@ -10,6 +10,8 @@ public enum Thumbnailer {
     ///   - bytes: the whole file.
     ///   - header: what ``HeaderParser`` found, or nil to have it found here.
     ///   - sizes: each gives one thumbnail, in the same order.
+    ///   - output: how thumbnails are encoded.
+    ///   - limits: what the image may cost.
     ///   - abort: ends the work from another thread.
     /// - Returns: upright thumbnails; the orientation is applied, metadata other than a fitting ICC profile is dropped.
     /// - Throws: as ``ImageDecoder/decode(_:header:limits:fitting:abort:)``.
@@ -129,7 +131,7 @@ public enum Thumbnailer {
     }
 
     /// Bytes to floats, colours multiplied by alpha where there is one.
-    private static func spread(
+    static func spread(
         _ pixels: UnsafePointer<UInt8>, _ count: Int, _ premultiplies: Bool, into line: UnsafeMutablePointer<Float>
     ) {
         guard premultiplies else {

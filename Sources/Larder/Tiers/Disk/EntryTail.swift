@@ -190,6 +190,20 @@ package struct EntryTail: Sendable {
     /// The JSON part as it stands in the file.
     package var json: ArraySlice<UInt8> { part(Fixed.jsonLength) ?? [] }
 
+    /// The text of a member of the JSON part whose text needs no escapes, found without reading the rest. A quotation
+    /// mark inside of a JSON text is escaped, so what is looked for cannot stand in one.
+    package func text(ofMember name: String) -> String? {
+        let json = json
+        let mark = Array("\"\(name)\":\"".utf8)
+        guard json.count > mark.count else { return nil }
+        for at in json.startIndex...json.endIndex - mark.count where json[at] == mark[0] {
+            guard json[at..<at + mark.count].elementsEqual(mark) else { continue }
+            let rest = json[(at + mark.count)...]
+            return rest.firstIndex(of: mark[0]).map { String(decoding: rest[..<$0], as: UTF8.self) }
+        }
+        return nil
+    }
+
     /// Everything, the JSON part read.
     package func metadata() throws(ImageError) -> EntryMetadata {
         let json = try MetadataJSON(json)

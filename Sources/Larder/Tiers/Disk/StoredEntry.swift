@@ -162,3 +162,14 @@ package final class StoredEntry: Sendable {
         return .corrupt(.init("the cache entry \(file) is damaged (\(what)); it was set aside", url: key.url))
     }
 }
+
+extension StoredEntry {
+    /// What to draw until the picture is there, where it is kept beside it. Reads nothing: the metadata are at hand.
+    package var placeholder: ImagePlaceholder? {
+        guard let text = tail.text(ofMember: EntryMetadata.Extra.thumbHash), let hash = ThumbHash(base64: text) else {
+            return nil
+        }
+        let color = tail.text(ofMember: EntryMetadata.Extra.color).flatMap(ImageColor.init(hex:))
+        return ImagePlaceholder(thumbHash: hash, color: color ?? hash.averageColor)
+    }
+}

@@ -1,0 +1,51 @@
+extension Bitmap {
+    /// The picture at another size, by the filter that makes thumbnails; itself where the size is its own. Blocking.
+    ///
+    /// - Throws: ``ImageError/tooLarge(_:)`` where the result would have more pixels than ``ImageLimits`` allows by
+    ///   default.
+    public func resized(to size: ThumbnailSize) throws(ImageError) -> Bitmap {
+        let plan = size.plan(width: width, height: height)
+        let own = ThumbnailSize.Extent(width: width, height: height)
+        if plan.scaled == own, plan.window == own { return self }
+        try ImageLimits().check(width: plan.window.width, height: plan.window.height)
+        let resampler = Resampler(
+            width: width, height: height, extent: (Double(width), Double(height)), channels: 4, hasAlpha: hasAlpha,
+            plan: plan)
+        // Filters read whole vectors, up to one filter's width behind the row: those weights are 0.
+        let line = Resampler.floats(4 * (2 * width + 16))
+        defer { UnsafeMutableRawPointer(line).deallocate() }
+        withPixels { pixels in
+            guard let base = pixels.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+            for row in 0..<height {
+                Thumbnailer.spread(base + row * stride, 4 * width, hasAlpha, into: line)
+                resampler.push(line)
+            }
+        }
+        return try resampler.output.bitmap(hasAlpha: hasAlpha, icc: icc)
+    }
+
+    /// A part of the picture. What of it lies outside is left out; at least one pixel remains.
+    ///
+    /// - Parameters:
+    ///   - x: the left edge, in pixels.
+    ///   - y: the upper edge, in pixels.
+    ///   - width: of the part, in pixels.
+    ///   - height: of the part, in pixels.
+    public func cropped(x: Int, y: Int, width: Int, height: Int) throws(ImageError) -> Bitmap {
+        let left = min(max(0, x), self.width - 1)
+        let top = min(max(0, y), self.height - 1)
+        let wide = min(max(1, width), self.width - left)
+        let high = min(max(1, height), self.height - top)
+        if wide == self.width, high == self.height { return self }
+        return try Bitmap(width: wide, height: high, hasAlpha: hasAlpha, icc: icc) {
+            (target, targetStride) throws(ImageError) in
+            withPixels { source in
+                for row in 0..<high {
+                    let from = (top + row) * stride + 4 * left
+                    UnsafeMutableRawBufferPointer(rebasing: target[row * targetStride..<row * targetStride + 4 * wide])
+                        .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[from..<from + 4 * wide]))
+                }
+            }
+        }
+    }
+}
