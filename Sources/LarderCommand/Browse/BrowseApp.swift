@@ -131,7 +131,7 @@ final class BrowseApp {
             case .home, .character("g"): move(to: 0)
             case .end, .character("G"): move(to: found.count - 1)
             case .character("r"):
-                for row in visible { list[row]?.retry() }
+                for image in list.images.values { image.retry() }
             case .character("/"): mode = .search
             case .escape: find("")
             case .enter: if !found.isEmpty { mode = .details }
@@ -155,9 +155,8 @@ final class BrowseApp {
 
     private func find(_ text: String) {
         query = text
-        let wanted = text.lowercased()
-        found =
-            wanted.isEmpty ? Array(rows.indices) : rows.indices.filter { rows[$0].title.lowercased().contains(wanted) }
+        let wanted = Array(text.lowercased().utf8)
+        found = wanted.isEmpty ? Array(rows.indices) : rows.indices.filter { rows[$0].contains(wanted) }
         list.requests = found.map { rows[$0].request }
         selected = 0
         top = 0
@@ -197,7 +196,7 @@ final class BrowseApp {
     }
 
     private func item(_ row: Int) -> BrowseScreen.Item {
-        let image = list[row]
+        let image = list.images[row]
         let phase = image?.phase ?? .empty
         let bitmap = phase.image?.bitmap ?? image?.preview ?? image?.placeholder
         return BrowseScreen.Item(
@@ -219,7 +218,7 @@ final class BrowseApp {
         let row = rows[index]
         var facts: [(name: String, value: String)] = [("title", row.title)]
         if let url = row.request?.url { facts.append(("url", url.absoluteString)) }
-        let phase = list[selected]?.phase ?? .empty
+        let phase = list.images[selected]?.phase ?? .empty
         facts.append(("phase", row.problem == nil ? phase.name : "failure"))
         if let problem = row.problem { facts.append(("problem", problem)) }
         if let error = phase.error {

@@ -4,49 +4,36 @@ import Larder
 /// next, and what has gone by is given up. This is all that a list renderer needs.
 final class BrowseList {
     private let loader: ImageLoader
+    private let prefetcher: Prefetcher
     private let deliver: RemoteImage.Delivery
     private var window = ListWindow()
-    /// The rows that are in view or were lately.
-    private var images: [Int: RemoteImage] = [:]
-    /// The rows that will be.
-    private var ahead: [Int: ImageTask] = [:]
+    /// The rows in view: bind to their `phase`.
+    private(set) var images: [Int: RemoteImage] = [:]
+    /// What each row shows; nil for a row without an image.
     var requests: [ImageRequest?] = [] {
         didSet {
-            for row in window.reset() { forget(row) }
+            prefetcher.stopAll()
+            (window, images) = (ListWindow(), [:])
         }
     }
 
     init(loader: ImageLoader, deliver: @escaping RemoteImage.Delivery) {
         self.loader = loader
         self.deliver = deliver
+        prefetcher = Prefetcher(loader: loader)
     }
-
-    /// The model of a row in view: bind to its `phase`.
-    subscript(row: Int) -> RemoteImage? { images[row] }
 
     /// To be called whenever other rows have come into view.
     func show(_ visible: Range<Int>) {
         let change = window.update(visible: visible, count: requests.count)
-        for row in change.cancel { forget(row) }
+        prefetcher.update(change) { requests[$0] }
+        images = images.filter { visible.contains($0.key) }
         for row in change.load {
             guard var request = requests[row] else { continue }
             request.priority = .high
-            let image = images[row] ?? RemoteImage(loader: loader, deliver: deliver)
-            images[row] = image
+            let image = RemoteImage(loader: loader, deliver: deliver)
             image.load(request)
-            image.priority = .high
-            ahead[row] = nil
+            images[row] = image
         }
-        for row in change.lower { images[row]?.priority = .low }
-        for row in change.prefetch {
-            guard var request = requests[row] else { continue }
-            request.priority = .low
-            ahead[row] = loader.task(for: request)
-        }
-    }
-
-    private func forget(_ row: Int) {
-        images[row] = nil
-        ahead[row] = nil
     }
 }

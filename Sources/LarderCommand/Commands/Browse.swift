@@ -8,7 +8,8 @@ extension Command {
         operands: "[DIR|MANIFEST]",
         examples: [
             ("larder browse urls.txt", "a list of images, loaded as you scroll"),
-            ("larder browse urls.txt --offline", "only what is in the cache"),
+            ("larder browse", "what is in the cache"),
+            ("larder browse DIR", "what is in another cache directory"),
         ],
         options: [
             .value("url-col", "NAME", "the column or key with the URL", default: "url"),
@@ -42,16 +43,43 @@ struct BrowseCommand: Sendable {
         let screen = BrowseScreen(
             graphics: try arguments.string("graphics").flatMap { TerminalGraphics(rawValue: $0) }
                 ?? TerminalGraphics(environment: console.environment))
-        guard let place = arguments.operands.first else {
-            throw UsageError("browse wants a manifest", hint: "larder browse urls.txt")
-        }
-        let loader = try LoaderSetup.loader(arguments, loading, console, memoryBytes: 64 << 20)
-        let rows = try listed(place, loading)
+        let place = arguments.operands.first
+        let isDirectory = try place.map(Self.isDirectory) ?? true
+        let loader = try LoaderSetup.loader(
+            arguments, loading, console, memoryBytes: 64 << 20, directory: isDirectory ? place : nil)
+        let rows =
+            if let place, !isDirectory { try listed(place, loading) } else { try await stored(loader, loading) }
         switch await BrowseApp(rows: rows, loader: loader, terminal: terminal, screen: screen).run() {
         case .quit: return .success
         case .interrupted: return .interrupted
         case .unusable(let code):
             throw CommandFailure("the terminal cannot be used: \(String(cString: strerror(code)))")
+        }
+    }
+
+    private static func isDirectory(_ path: String) throws -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// What a cache directory holds, the last used first.
+    private func stored(_ loader: ImageLoader, _ loading: LoadingOptions) async throws -> [BrowseRow] {
+        var rows: [BrowseRow] = []
+        do throws(ImageError) {
+            while true {
+                let batch = try await loader.storedImages(offset: rows.count, limit: 10_000)
+                if batch.isEmpty { return rows }
+                for image in batch {
+                    var request = request(image.url, loading)
+                    request.cachePolicy = .offlineOnly()
+                    rows.append(
+                        BrowseRow(
+                            title: image.url.absoluteString, request: request,
+                            facts: [("bytes", "\(image.bytes)"), ("entry", image.file)]))
+                }
+            }
+        } catch {
+            throw CommandFailure(error.message(in: console.language), hint: error.details.detail)
         }
     }
 
