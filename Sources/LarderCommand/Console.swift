@@ -6,6 +6,8 @@ struct Console: Sendable {
     var out: @Sendable ([UInt8]) throws(BrokenPipe) -> Void
     var err: @Sendable ([UInt8]) -> Void
     var environment: [String: String]
+    /// Of messages for people; JSON stays English.
+    var language: MessageLanguage { MessageLanguage(environment: environment) }
     /// Whether each stream is a terminal.
     var outIsTerminal = false
     var errIsTerminal = false

@@ -26,6 +26,13 @@ let everyError: [ImageError] =
         #expect(error.errorDescription == error.message())
     }
 
+    /// Reports are English; who shows one to people shows it in their language.
+    @Test(arguments: everyError) func aMessageOfAReportIsTranslated(error: ImageError) {
+        #expect(MessageLanguage.korean.translating(error.message(in: .english)) == error.message(in: .korean))
+        #expect(MessageLanguage.english.translating(error.message(in: .english)) == error.message(in: .english))
+        #expect(MessageLanguage.korean.translating("Something else.") == "Something else.")
+    }
+
     @Test func codesAreStable() {
         #expect(
             Set(everyError.map(\.code)) == [

@@ -30,7 +30,7 @@ public enum ImageError: Error, Sendable, Hashable {
     case hashMismatch(Details)
     /// The disk tier cannot be used and the request needs it.
     case cacheUnavailable(Details)
-    /// Not in the cache, and the request may not use the network (``CachePolicy/offlineOnly``).
+    /// Not in the cache, and the request may not use the network (``CachePolicy/offlineOnly(maxStale:)``).
     case notCached(Details)
     /// The caller cancelled it.
     case cancelled(Details)
@@ -48,6 +48,7 @@ public enum ImageError: Error, Sendable, Hashable {
         /// Requests that were sent before it was given up; nil where that was not counted.
         public var attempts: Int?
 
+        /// Details with what is known; `detail` must name no secrets.
         public init(_ detail: String = "", url: String? = nil, retryAfter: Double? = nil, isTransient: Bool? = nil) {
             self.detail = detail
             self.url = url
@@ -58,7 +59,20 @@ public enum ImageError: Error, Sendable, Hashable {
 
     /// Which policy refused.
     public enum Refusal: String, Sendable, Hashable, CaseIterable {
-        case scheme, host, address, redirect, robots, filter, busy
+        /// Neither http nor https.
+        case scheme
+        /// ``HostPolicy`` does not allow the host.
+        case host
+        /// ``AddressPolicy`` does not allow the address.
+        case address
+        /// Too many redirects, or one that may not be followed.
+        case redirect
+        /// `robots.txt` or `X-Robots-Tag`, where they are kept to.
+        case robots
+        /// The image does not satisfy the ``ImageFilter``.
+        case filter
+        /// Too much waits already.
+        case busy
     }
 
     /// Which deadline passed.

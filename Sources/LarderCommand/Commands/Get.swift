@@ -110,7 +110,9 @@ struct GetCommand: Sendable {
             return try console.out(line)
         }
         let detail = error.details.detail
-        console.fail("\(row.url): \(error.message())", hint: detail.isEmpty ? nil : "\(error.code): \(detail)")
+        console.fail(
+            "\(row.url): \(error.message(in: console.language))",
+            hint: detail.isEmpty ? nil : "\(error.code): \(detail)")
     }
 
     private func show(_ row: Row, _ image: StoredImage) throws {

@@ -56,7 +56,7 @@ struct InspectCommand: Sendable {
             if isJSON {
                 try console.out(InspectionText.json(name, facts))
             } else if !isQuiet {
-                let text = InspectionText.line(name, facts)
+                let text = InspectionText.line(name, facts, in: console.language)
                 let style: Console.Style? = facts.isValid ? nil : .red
                 try console.print(style.map { console.paint(text, $0, on: console.outIsTerminal) } ?? text)
             }
@@ -148,7 +148,7 @@ enum InspectionText {
     }
 
     /// `photo.jpg: JPEG, 4000 x 3000, turned (6), YCbCr, 8 bits, progressive, 812 KB`
-    static func line(_ name: String, _ found: Inspection) -> String {
+    static func line(_ name: String, _ found: Inspection, in language: MessageLanguage) -> String {
         var parts: [String] = []
         let facts = found.facts
         if let format = facts?.format { parts.append(format.rawValue) }
@@ -167,8 +167,8 @@ enum InspectionText {
             return error.details.detail
         } else if let error = found.error {
             parts.append(
-                "\(error.code): \(error.message())" + (error.details.detail.isEmpty ? "" : " (\(error.details.detail))")
-            )
+                "\(error.code): \(error.message(in: language))"
+                    + (error.details.detail.isEmpty ? "" : " (\(error.details.detail))"))
         }
         return "\(name): " + parts.joined(separator: ", ")
     }

@@ -24,6 +24,8 @@ extension Command {
             "The report has one JSON object a line for each row, as rows are done or, with `--ordered`, in the "
                 + "manifest's order. A URL that repeats is fetched once; its other rows carry `duplicate_of` and come "
                 + "`from` the disk. `bytes` of the summary are those of the images that came from the network.",
+            "Where there are thumbnails, a line also has `thumbhash` (the picture in some 25 bytes, base64, to be shown "
+                + "until it is there) and `color` (that of which it has most, as CSS writes it).",
             "Ctrl-C or SIGTERM completes report and summary: rows under way are `cancelled`, rows that had not begun "
                 + "are absent. A second Ctrl-C ends at once. Running the same command again fetches what is missing.",
             "A host that answers nothing and lets three requests time out is given up for 30 seconds: its rows fail as "
@@ -261,7 +263,7 @@ struct PrefetchCommand: Sendable {
     private func show(_ summary: Summary) throws {
         if isJSON { return reportPath == "-" ? console.err(summary.json) : try console.out(summary.json) }
         guard !isQuiet else { return }
-        var lines = summary.text { text, style in
+        var lines = summary.text(in: console.language) { text, style in
             let styles: [String: Console.Style] = ["red": .red, "green": .green, "dim": .dim]
             return console.paint(text, styles[style] ?? .bold, on: console.errIsTerminal)
         }

@@ -162,7 +162,8 @@ struct ThumbnailCommand: Sendable {
             }
         case .failure(let error):
             if isJSON { return try console.out(Self.json(file, [], error)) }
-            console.fail("\(file): \(error.message())", hint: "\(error.code): \(error.details.detail)")
+            console.fail(
+                "\(file): \(error.message(in: console.language))", hint: "\(error.code): \(error.details.detail)")
         }
     }
 

@@ -1,3 +1,4 @@
+import Larder
 import LarderWorkers
 
 /// What a job has done, for people and for machines.
@@ -57,8 +58,13 @@ package struct Summary: Sendable {
 
     /// A few lines: what came, from where, what failed and why.
     ///
-    /// - Parameter paint: colours a word; the name is `red`, `green` or `dim`.
-    package func text(paint: (_ text: String, _ style: String) -> String = { text, _ in text }) -> [String] {
+    /// - Parameters:
+    ///   - language: of the messages.
+    ///   - paint: colours a word; the name is `red`, `green` or `dim`.
+    package func text(
+        in language: MessageLanguage = .current,
+        paint: (_ text: String, _ style: String) -> String = { text, _ in text }
+    ) -> [String] {
         let rate =
             imagesPerSecond >= 100 ? Amount.count(Int(imagesPerSecond)) : Amount.decimal(imagesPerSecond, places: 1)
         var lines = [
@@ -79,7 +85,9 @@ package struct Summary: Sendable {
         }
         for sample in tally.samples {
             lines.append("          row \(sample.row) \(sample.result.code ?? ""): \(Self.shortened(sample.url))")
-            if let message = sample.result.message { lines.append("          " + paint("  " + message, "dim")) }
+            if let message = sample.result.message(in: language) {
+                lines.append("          " + paint("  " + message, "dim"))
+            }
         }
         let shown = tally.samples.count
         let more = tally.failure - tally.filtered - (tally.errors["cancelled"] ?? 0) - shown
@@ -96,8 +104,8 @@ package struct Summary: Sendable {
 }
 
 extension RowResult {
-    /// The message of a failure, found in its line.
-    package var message: String? {
+    /// The message of a failure, found in its line, where it is English.
+    package func message(in language: MessageLanguage) -> String? {
         let bytes = Array("{".utf8) + tail + Array("}".utf8)
         var message: String?
         var detail: String?
@@ -118,8 +126,9 @@ extension RowResult {
             }
         }
         return message.map { message in
-            guard let detail, !message.contains(detail) else { return message }
-            return message + " (\(detail))"
+            let text = language.translating(message)
+            guard let detail, !message.contains(detail) else { return text }
+            return text + " (\(detail))"
         }
     }
 }
