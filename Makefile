@@ -16,7 +16,8 @@ PACKAGES  := libpng-dev:libpng libjpeg62-turbo-dev:libjpeg libsqlite3-dev:sqlite
              libxxhash-dev:libxxhash zlib1g-dev:zlib libmicrohttpd-dev:libmicrohttpd \
              libcurl4-openssl-dev:libcurl
 
-.PHONY: help run test sanitize build debug install uninstall command-line storm deps fuzz lint format clean
+.PHONY: help run test samples examples docs browse-test sanitize build debug install uninstall command-line storm \
+        deps fuzz lint format clean
 
 help:
 	@sed -n 's/^# make /make /p; s/^#  /     /p' Makefile
@@ -40,6 +41,23 @@ test: deps
 	        echo "make: once more, because URLSession stalls on a busy machine" >&2; \
 	        $(SWIFT) test $(TRAITS) --skip-build --disable-xctest --filter "^$${room}Tests\."; } || exit 1; \
 	done
+	Tests/Scripts/samples.sh
+
+samples: deps ## compile every code sample of README, articles and doc comments
+	$(SWIFT) build $(TRAITS) --target Larder
+	Tests/Scripts/samples.sh
+
+examples: deps ## build the programs in Examples as packages of their own
+	@for package in Examples/*/Package.swift; do \
+	    $(SWIFT) build --package-path "$$(dirname "$$package")" || exit 1; \
+	done
+
+docs: deps ## build the library's documentation into .build/docs; a warning fails
+	$(SWIFT) build $(TRAITS) --target Larder
+	Tests/Scripts/docs.sh .build/docs
+
+browse-test: build ## drive larder browse in tmux and compare its screens
+	Tests/Scripts/browse.sh $(RELEASE)
 
 sanitize: deps ## run the engine's tests under ThreadSanitizer and AddressSanitizer
 	Tests/Scripts/sanitize.sh

@@ -13,6 +13,7 @@ public enum ImagePriority: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// What the user looks at.
     case veryHigh
 
+    /// Whether the left is less urgent.
     public static func < (left: ImagePriority, right: ImagePriority) -> Bool { left.rawValue < right.rawValue }
 }
 

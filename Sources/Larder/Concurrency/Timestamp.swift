@@ -2,18 +2,25 @@ import Foundation
 
 /// A point of wall-clock time in whole milliseconds since 1970-01-01T00:00:00Z. Arithmetic saturates.
 public struct Timestamp: Sendable, Hashable, Comparable, Codable {
+    /// Since 1970-01-01T00:00:00Z.
     public var milliseconds: Int64
 
+    /// A time so many milliseconds after 1970-01-01T00:00:00Z.
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+    /// The same time, to the millisecond.
     public init(_ date: Date) {
         let value = date.timeIntervalSince1970 * 1000
         milliseconds = value.isNaN ? 0 : Int64(exactly: value.rounded()) ?? (value < 0 ? .min : .max)
     }
 
+    /// The same as Foundation has it.
     public var date: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
+    /// Before every other time.
     public static let distantPast = Timestamp(milliseconds: .min)
+    /// After every other time.
     public static let distantFuture = Timestamp(milliseconds: .max)
+    /// Whether the left comes first.
     public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 
     /// This time and `seconds` more (less where negative), held within the range.

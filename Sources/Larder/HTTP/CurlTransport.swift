@@ -39,6 +39,7 @@
             /// The most header fields of one response; 256 by default. More are refused.
             public var maxHeaderFields: Int
 
+            /// What is not given has its default.
             public init(
                 maxConnectionsPerHost: Int? = nil, idleLifetime: Double = 60, proxy: Proxy = .environment,
                 authorities: String? = nil, maxHeaderFields: Int = 256
@@ -51,15 +52,18 @@
             }
         }
 
+        /// `curl`.
         public let name = "curl"
         private let loop: CurlLoop
 
+        /// Starts nothing before the first request.
         public init(configuration: Configuration = .init()) {
             loop = CurlLoop(configuration)
         }
 
         deinit { loop.close() }
 
+        /// As ``Transport/open(_:)``.
         public func open(_ request: TransportRequest) async throws(ImageError) -> TransportResponse {
             let transfer = try CurlTransfer(request, loop: loop)
             let result = await withTaskCancellationHandler {

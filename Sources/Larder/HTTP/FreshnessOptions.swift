@@ -11,6 +11,7 @@ public struct FreshnessOptions: Sendable, Hashable {
     /// no `stale-if-error`. nil, the default: however old. 0: never.
     public var staleIfError: Int64?
 
+    /// What is not given has its default.
     public init(
         heuristicFraction: Double = 0.1, heuristicLimit: Int64 = 7 * 86_400, defaultLifetime: Int64 = 7 * 86_400,
         staleIfError: Int64? = nil

@@ -5,12 +5,16 @@ import Foundation
 ///
 /// Nothing is retried and nothing is stored: that is done above. Values are safe to use from any thread.
 public struct HTTPClient: Sendable {
+    /// What does the single exchanges.
     public var transport: any Transport
+    /// Which redirects are followed.
     public var redirects: RedirectPolicy
+    /// Which hosts may be asked, those of redirects included.
     public var hosts: HostPolicy
     private let time: any TimeSource
     private let watch: DeadlineWatch
 
+    /// What is not given has its default.
     public init(transport: any Transport, redirects: RedirectPolicy = .init(), hosts: HostPolicy = .init()) {
         self.init(transport: transport, redirects: redirects, hosts: hosts, time: SystemTime())
     }
@@ -32,16 +36,15 @@ public struct HTTPClient: Sendable {
     /// `Proxy-Authorization` and fields whose names speak of secrets, such as `X-Api-Key`, are dropped for good at the
     /// first redirect to another origin.
     ///
-    /// - Parameters:
-    ///   - request: ``Deadlines/total`` counts over all hops and the body.
-    ///   - deadline: the monotonic time that ends everything, for callers that count retries against it; `total` from
-    ///     now by default.
+    /// - Parameter request: ``Deadlines/total`` counts over all hops and the body.
     /// - Throws: ``ImageError/invalidURL(_:)``, ``ImageError/refused(_:_:)``, ``ImageError/unreachable(_:)``,
     ///   ``ImageError/timedOut(_:_:)``, ``ImageError/tooLarge(_:)``, ``ImageError/cancelled(_:)``; never for a status.
     public func open(_ request: TransportRequest) async throws(ImageError) -> HTTPResponse {
         try await open(request, deadline: nil)
     }
 
+    /// The same until a monotonic time, for callers that count retries against it; `total` from now where it is nil.
+    ///
     /// - Parameter onRedirect: called with each URL that a redirect leads to, before it is asked; what it throws ends
     ///   the request.
     package func open(

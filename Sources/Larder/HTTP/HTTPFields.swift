@@ -2,18 +2,25 @@
 ///
 /// Values are kept as received, without surrounding white space; bytes that are not UTF-8 are read as ISO 8859-1.
 public struct HTTPFields: Sendable, Hashable, Codable, ExpressibleByDictionaryLiteral {
+    /// One line of a header section.
     public struct Field: Sendable, Hashable, Codable {
+        /// As received; compared without case.
         public var name: String
+        /// Without surrounding white space.
         public var value: String
+        /// A field from its name and value.
         public init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
         }
     }
 
+    /// In the order received.
     public var fields: [Field]
 
+    /// Fields in the order given; none by default.
     public init(_ fields: [Field] = []) { self.fields = fields }
+    /// Fields in the order written.
     public init(dictionaryLiteral elements: (String, String)...) {
         fields = elements.map { Field($0, $1) }
     }

@@ -2,7 +2,9 @@ import Foundation
 
 /// The response at the end of the redirects.
 public struct HTTPResponse: Sendable {
+    /// Three digits.
     public var status: Int
+    /// The header fields.
     public var fields: HTTPFields
     /// The URL that answered, without user info and fragment.
     public var url: URL

@@ -46,6 +46,7 @@ public struct HostPolicy: Sendable, Hashable {
     /// The hosts that may not be asked; empty by default.
     public var denied: [Pattern]
 
+    /// Hosts that may be asked (all, where none is named) without those that may not.
     public init(allowed: [Pattern] = [], denied: [Pattern] = []) {
         self.allowed = allowed
         self.denied = denied

@@ -11,6 +11,7 @@ public struct RedirectPolicy: Sendable, Hashable {
     /// For who forwards responses: redirects are answers like others, and none is followed.
     package var handsOn = false
 
+    /// What is not given has its default.
     public init(maxHops: Int = 20, allowsDowngrade: Bool = false) {
         self.maxHops = maxHops
         self.allowsDowngrade = allowsDowngrade

@@ -9,14 +9,18 @@ public protocol BodyInspector: Sendable {
 /// Judges one response: its status, its announced length, its emptiness, its length as received, and then whatever the
 /// inspector sees in the bytes. The first objection is thrown, and the transfer should then be cancelled.
 ///
-///     var validator = try ResponseValidator(response, maxBytes: limit, inspector: parser)
-///     while let bytes = try await response.body.next() { try validator.receive(bytes) … }
+///     var validator = try ResponseValidator(
+///         status: response.status, fields: response.fields, maxBytes: 50_000_000, inspector: inspector)
+///     while let bytes = try await response.body.next() {
+///         try bytes.withUnsafeBytes { try validator.receive($0) }
+///     }
 ///     try validator.finish()
 public struct ResponseValidator<Inspector: BodyInspector>: Sendable {
     /// The most bytes that a body may have.
     public let maxBytes: Int
     /// The bytes received so far.
     public private(set) var bytes = 0
+    /// Has seen every byte that was received.
     public private(set) var inspector: Inspector
     private let declared: Int?
     private static var codings: Set<String> { ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress"] }

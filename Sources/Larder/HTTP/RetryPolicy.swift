@@ -13,6 +13,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// 30 by default.
     public var maxRetryAfter: Double
 
+    /// What is not given has its default.
     public init(
         maxRetries: Int = 3, baseDelay: Double = 0.5, maxDelay: Double = 20, maxRetryAfter: Double = 30
     ) {

@@ -26,12 +26,14 @@ public struct TransportRequest: Sendable {
     public var fields: HTTPFields
     /// The request's body; empty by default.
     public var body: [UInt8]
+    /// `connect` and `idle` are the transport's to keep.
     public var deadlines: Deadlines
     /// The most bytes that a response's header section may have; 64 KiB by default.
     public var maxHeaderBytes: Int
     /// The addresses that may be connected to. Transports that see the address (curl) enforce it there.
     public var addresses: AddressPolicy
 
+    /// What is not given has its default.
     public init(
         url: URL, method: String = "GET", fields: HTTPFields = .init(), body: [UInt8] = [],
         deadlines: Deadlines = .init(), maxHeaderBytes: Int = 64 << 10, addresses: AddressPolicy = .any
@@ -56,6 +58,7 @@ public struct Deadlines: Sendable, Hashable {
     /// Kept by the caller of the transport, not by the transport.
     public var total: Double
 
+    /// In seconds; what is not given has its default.
     public init(connect: Double = 10, idle: Double = 15, total: Double = 60) {
         self.connect = connect
         self.idle = idle
@@ -67,13 +70,16 @@ public struct Deadlines: Sendable, Hashable {
 public struct TransportResponse: Sendable {
     /// The three digits of the status, 200 to 999: 1xx are passed over by the transport.
     public var status: Int
+    /// The header fields, in the order received.
     public var fields: HTTPFields
     /// The address that answered, such as `192.0.2.1`, or nil where the transport cannot tell.
     public var remoteAddress: String?
     /// `1.0`, `1.1`, `2`, or nil where the transport cannot tell.
     public var httpVersion: String?
+    /// What follows the head.
     public var body: ResponseBody
 
+    /// A head from its parts.
     public init(
         status: Int, fields: HTTPFields, remoteAddress: String? = nil, httpVersion: String? = nil, body: ResponseBody
     ) {

@@ -14,6 +14,7 @@ import FoundationNetworking
 /// - ``AddressPolicy/publicOnly`` is checked by looking the name up before the transfer. URLSession looks it up once
 ///   more, so a name server that answers differently the second time is not stopped.
 public final class URLSessionTransport: Transport {
+    /// How a ``URLSessionTransport`` works.
     public struct Configuration: Sendable {
         /// Transfers at once of this transport alone, or nil to share the process's four. nil by default.
         public var transfersAtOnce: Int?
@@ -26,6 +27,7 @@ public final class URLSessionTransport: Transport {
         /// transfer ends with ``ImageError/tooLarge(_:)``. 64 MiB by default.
         public var maxWaitingBytes: Int
 
+        /// What is not given has its default.
         public init(
             transfersAtOnce: Int? = nil, stallTimeout: Double = 1, maxStallRetries: Int = 3,
             maxWaitingBytes: Int = 64 << 20
@@ -45,8 +47,10 @@ public final class URLSessionTransport: Transport {
     private let sessions: URLSessionPool
     private let watch: TransferWatch
 
+    /// `urlsession`.
     public let name = "urlsession"
 
+    /// Starts nothing before the first request.
     public convenience init(configuration: Configuration = .init()) {
         self.init(configuration: configuration, time: SystemTime())
     }
@@ -62,6 +66,7 @@ public final class URLSessionTransport: Transport {
     /// How many transfers were begun anew because URLSession had stalled: none of them a failure of a server.
     public var stallRetries: Int { watch.stallRetries }
 
+    /// As ``Transport/open(_:)``.
     public func open(_ request: TransportRequest) async throws(ImageError) -> TransportResponse {
         guard let scheme = request.url.scheme?.lowercased(), ["http", "https"].contains(scheme),
             let host = request.url.host, !host.isEmpty

@@ -6,6 +6,7 @@ public final class AbortFlag: @unchecked Sendable {
     // Sendable: the pointer never changes, and what it points to is only touched by atomic operations in C.
     let raw: UnsafeMutablePointer<Int32>
 
+    /// A flag that is not raised.
     public init() {
         raw = .allocate(capacity: 1)
         raw.initialize(to: 0)
@@ -16,5 +17,6 @@ public final class AbortFlag: @unchecked Sendable {
     /// Raises the flag; it stays raised.
     public func abort() { larder_flag_raise(raw) }
 
+    /// Whether it was raised.
     public var isAborted: Bool { larder_flag_is_raised(raw) }
 }

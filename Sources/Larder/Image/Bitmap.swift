@@ -7,6 +7,7 @@ public final class Bitmap: @unchecked Sendable {
 
     /// Pixels.
     public let width: Int
+    /// Pixels.
     public let height: Int
     /// Bytes from one row to the next, at least 4 × `width`.
     public let stride: Int

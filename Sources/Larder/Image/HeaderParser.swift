@@ -3,8 +3,11 @@
 /// It answers as soon as the bytes allow, looks at every byte once, and holds no more than one incomplete part of
 /// the header, at most ``ImageLimits/maxMetadataBytes``. A value; use one parser for one image, from one thread.
 public struct HeaderParser: Sendable {
+    /// How far the header has come.
     public enum Progress: Sendable, Hashable {
+        /// It is not there yet.
         case needMore
+        /// It is there.
         case header(ImageHeader)
     }
 
@@ -20,6 +23,7 @@ public struct HeaderParser: Sendable {
     /// The reader is not asked before this many bytes have come.
     private var wanted = 1
 
+    /// A parser that has seen nothing yet.
     public init(limits: ImageLimits = ImageLimits()) { self.limits = limits }
 
     /// How long the file must be at least to be whole, where the header tells (not JPEG). nil before the header.

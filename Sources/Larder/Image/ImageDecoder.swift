@@ -8,6 +8,7 @@ public enum ImageDecoder {
     /// - Parameters:
     ///   - bytes: the whole file.
     ///   - header: what ``HeaderParser`` found, or nil to have it found here.
+    ///   - limits: what the image may cost.
     ///   - fitting: the least size needed, in stored pixels: a JPEG is then decoded at the smallest of libjpeg's scales
     ///     that is at least as large. nil for the full size.
     ///   - abort: ends the decode from another thread.

@@ -3,6 +3,7 @@ import CImageCodecs
 /// Encodes bitmaps as JPEG or PNG. Blocking.
 public enum ImageEncoder {
     /// - Parameters:
+    ///   - bitmap: the picture.
     ///   - quality: 1 to 100. Below 90 colour is stored at half the resolution (4:2:0).
     ///   - progressive: stored so that it can be shown while it arrives.
     ///   - orientation: stated in EXIF where it is not ``Orientation/up``; the pixels stay as they are.

@@ -9,6 +9,7 @@ public struct ImageFacts: Sendable, Hashable {
     /// Why the file is no whole image; nil where nothing wrong was found.
     public var error: ImageError?
 
+    /// Whether it is a whole image, as far as was looked.
     public var isValid: Bool { error == nil }
     /// The EXIF value, 1 to 8, or nil where the file states none.
     public var orientation: Int? { header.flatMap { $0.hasOrientation ? Int($0.orientation.rawValue) : nil } }

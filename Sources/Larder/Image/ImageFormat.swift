@@ -2,6 +2,7 @@
 ///
 /// Raw values are the names used in reports, the API and the entry file.
 public enum ImageFormat: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Known by their first bytes. JPEG and PNG are decoded; the others are recognised, measured, cached and served.
     case jpeg, png, gif, webp, avif, heic, jxl, bmp, tiff, ico, svg
 }
 

@@ -1,14 +1,20 @@
 /// What an image says of itself before its pixels.
 public struct ImageHeader: Sendable, Hashable {
+    /// How the file keeps colours.
     public enum Color: String, Sendable, Hashable, Codable {
+        /// One channel.
         case gray
+        /// Two channels.
         case grayAlpha = "gray_alpha"
+        /// As the format names it.
         case rgb, rgba, indexed, ycbcr, cmyk, ycck
     }
 
+    /// By the bytes, whatever the server said.
     public var format: ImageFormat
     /// Pixels as stored, before orientation. 0 only for formats without a size of their own (SVG).
     public var width: Int
+    /// Of the stored pixels, before orientation.
     public var height: Int
     /// `.up` where absent or out of range.
     public var orientation: Orientation
@@ -18,6 +24,7 @@ public struct ImageHeader: Sendable, Hashable {
     public var color: Color?
     /// Bits per channel; nil where the format's reader does not tell.
     public var bitDepth: Int?
+    /// Whether pixels may be other than opaque.
     public var hasAlpha: Bool
     /// Progressive JPEG, interlaced PNG or GIF.
     public var isProgressive: Bool
@@ -33,8 +40,10 @@ public struct ImageHeader: Sendable, Hashable {
 
     /// Width and height when set upright.
     public var displayWidth: Int { orientation.swapsAxes ? height : width }
+    /// Height when set upright.
     public var displayHeight: Int { orientation.swapsAxes ? width : height }
 
+    /// A header from its parts, for previews, tests and decoders of your own.
     public init(
         format: ImageFormat, width: Int, height: Int, orientation: Orientation = .up, hasOrientation: Bool = false,
         color: Color? = nil, bitDepth: Int? = nil, hasAlpha: Bool = false, isProgressive: Bool = false,

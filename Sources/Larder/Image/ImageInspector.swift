@@ -5,8 +5,10 @@ public enum ImageInspector {
     /// Inspects bytes in memory.
     ///
     /// - Parameters:
+    ///   - bytes: the whole file.
     ///   - deep: also decodes every pixel of a JPEG or PNG. For formats that this build cannot decode the structure is
     ///     checked in any case.
+    ///   - limits: what the image may cost.
     ///   - abort: ends a deep inspection from another thread.
     public static func inspect(
         _ bytes: UnsafeRawBufferPointer, deep: Bool = false, limits: ImageLimits = ImageLimits(),

@@ -11,6 +11,7 @@ public struct ImageLimits: Sendable, Hashable {
     /// Bytes that one decode may hold at once, libraries' buffers included. 768 MiB by default.
     public var maxDecodeBytes: Int
 
+    /// What is not given has its default.
     public init(
         maxPixels: Int = 100_000_000, maxFrames: Int = 10_000, maxMetadataBytes: Int = 16 << 20,
         maxScans: Int = 200, maxDecodeBytes: Int = 768 << 20

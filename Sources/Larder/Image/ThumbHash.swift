@@ -23,6 +23,7 @@ public struct ThumbHash: Sendable, Hashable {
 
     init(encoded bytes: [UInt8]) { self.bytes = bytes }
 
+    /// The form in which it is stored and reported.
     public var base64: String { Data(bytes).base64EncodedString() }
 
     /// The mean colour of the whole picture.

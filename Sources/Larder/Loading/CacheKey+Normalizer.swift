@@ -17,8 +17,10 @@ extension CacheKey {
         /// Drops query parameters of these names (a `*` at the end stands for any rest; `*` alone for all of them)
         /// from URLs of the host.
         ///
-        /// - Parameter host: as ``HostPolicy/Pattern`` reads it; `*`, the default, for every host. A host that is no
-        ///   pattern matches nothing.
+        /// - Parameters:
+        ///   - parameters: the names.
+        ///   - host: as ``HostPolicy/Pattern`` reads it; `*`, the default, for every host. A host that is no pattern
+        ///     matches nothing.
         public init(dropping parameters: [String], on host: String = "*") {
             rules = []
             drop(parameters, on: host)

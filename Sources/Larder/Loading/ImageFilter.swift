@@ -2,12 +2,16 @@
 ///
 /// Sizes are those of the upright picture, in pixels. nil and empty mean no demand.
 public struct ImageFilter: Sendable, Hashable {
+    /// Pixels of the upright picture.
     public var minWidth: Int?
+    /// Pixels of the upright picture.
     public var minHeight: Int?
     /// The longer side over the shorter one.
     public var maxAspectRatio: Double?
+    /// Empty for every format.
     public var formats: Set<ImageFormat>
 
+    /// What is not given is not demanded.
     public init(
         minWidth: Int? = nil, minHeight: Int? = nil, maxAspectRatio: Double? = nil, formats: Set<ImageFormat> = []
     ) {

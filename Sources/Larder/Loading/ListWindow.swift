@@ -24,6 +24,7 @@ public struct ListWindow: Sendable, Hashable {
         /// not cancelled yet, so that turning round costs nothing. 60 by default.
         public var maximum: Int
 
+        /// What is not given has its default.
         public init(ahead: Int = 20, behind: Int = 5, lookahead: Double = 1, maximum: Int = 60) {
             self.ahead = ahead
             self.behind = behind
@@ -43,21 +44,26 @@ public struct ListWindow: Sendable, Hashable {
         /// Rows that are no longer wanted.
         public var cancel: [Int] = []
 
+        /// Whether there is nothing to do.
         public var isEmpty: Bool { load.isEmpty && prefetch.isEmpty && lower.isEmpty && cancel.isEmpty }
     }
 
+    /// Where a list scrolls to.
     public enum Direction: Sendable, Hashable {
         /// Towards higher rows. The direction of a list that has not moved yet.
         case forward
+        /// Towards row 0.
         case backward
     }
 
+    /// How far the window reaches.
     public let configuration: Configuration
     /// The rows in view.
     public private(set) var visible = 0..<0
     /// All rows that are loaded, loading or to be prefetched: at most the view and ``Configuration/maximum`` on either
     /// side.
     public private(set) var wanted = 0..<0
+    /// Where the list was last scrolled to.
     public private(set) var direction = Direction.forward
 
     /// Numbers below zero count as zero.

@@ -14,8 +14,11 @@ public struct CacheKey: Sendable, Hashable {
 
     /// 16 bytes, written as 32 lower-case hex digits.
     public struct Hash: Sendable, Hashable, CustomStringConvertible {
+        /// The first 8 bytes, big-endian.
         public let high: UInt64
+        /// The last 8 bytes, big-endian.
         public let low: UInt64
+        /// A hash from its halves.
         public init(high: UInt64, low: UInt64) {
             self.high = high
             self.low = low
@@ -37,6 +40,7 @@ public struct CacheKey: Sendable, Hashable {
         }
     }
 
+    /// A key from its parts, hashed at once.
     public init(url: String, variant: String? = nil, partition: String? = nil) {
         self.url = url
         self.variant = variant
@@ -79,5 +83,6 @@ public struct CacheKey: Sendable, Hashable {
         return name.prefix(2) + "/" + name.dropFirst(2)
     }
 
+    /// Feeds a part of ``hash``, which is a hash already.
     public func hash(into hasher: inout Hasher) { hasher.combine(hash.high) }
 }

@@ -4,7 +4,9 @@ public struct Thumbnail: Sendable {
     public let size: ThumbnailSize
     /// Pixels.
     public let width: Int
+    /// Pixels.
     public let height: Int
+    /// What it is encoded as.
     public let format: ImageFormat
     /// The encoded file.
     public let bytes: [UInt8]
@@ -19,6 +21,7 @@ public struct ThumbnailOutput: Sendable, Hashable {
     /// JPEG's quality, 1 to 100. 85 by default.
     public var quality: Int
 
+    /// What is not given has its default.
     public init(format: ImageFormat? = nil, quality: Int = 85) {
         self.format = format
         self.quality = quality

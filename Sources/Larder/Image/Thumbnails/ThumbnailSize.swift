@@ -3,10 +3,13 @@
 /// `256` and `256x256` fit the upright image into a box, `256x` and `x128` give one side and let the other follow.
 /// A suffix `>` only shrinks, `<` only enlarges, `!` gives up the image's proportions.
 public struct ThumbnailSize: Sendable, Hashable {
+    /// What is done to images that are smaller or larger than the size.
     public enum Rule: String, Sendable, Hashable, CaseIterable {
         /// Shrink or enlarge until it fits.
         case both = ""
+        /// An image that is smaller stays as it is.
         case onlyShrink = ">"
+        /// An image that is larger stays as it is.
         case onlyEnlarge = "<"
         /// Both sides exactly, whatever the proportions.
         case force = "!"
@@ -14,7 +17,9 @@ public struct ThumbnailSize: Sendable, Hashable {
 
     /// Pixels, 1 to ``greatest``; nil lets it follow the other side.
     public let width: Int?
+    /// Pixels, 1 to ``greatest``; nil lets it follow the other side.
     public let height: Int?
+    /// What is done to images that are smaller or larger.
     public let rule: Rule
     /// Fill the box and cut off evenly what sticks out, instead of fitting into it. Without effect where a side is
     /// missing or with ``Rule/force``.
