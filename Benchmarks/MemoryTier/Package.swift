@@ -14,6 +14,9 @@ let package = Package(
         .executableTarget(
             name: "MemoryHits", dependencies: ["Measuring", .product(name: "Larder", package: "larder")],
             swiftSettings: strict),
+        .executableTarget(
+            name: "Placeholders", dependencies: ["Measuring", .product(name: "Larder", package: "larder")],
+            swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )
