@@ -23,7 +23,7 @@ missing = [
     for symbol in json.load(open(sys.argv[1]))["symbols"]
     if "docComment" not in symbol and "/Sources/Larder/" in symbol.get("location", {}).get("uri", "")
 ]
-sys.exit("\n".join(missing))
+if missing: sys.exit("\n".join(missing))
 END
 # What other modules' types gain is theirs to document.
 rm -f "$work"/Larder@*.json
