@@ -34,7 +34,7 @@ echo "nonsense" >>"$work/urls.txt"
 
 # Whether a prefetch has been quicker than the list is no matter of the screen.
 screen() {
-    tmux capture-pane -t "$session" -p | sed -E "s/:$port/:PORT/g; s/success (network|memory|disk)/success/; s/ *$//"
+    tmux capture-pane -t "$session" -p | sed -E "s/:$port/:PORT/g; s/success (network|memory|disk|revalidated)(, stale)?/success/; s/ *$//"
 }
 fail() {
     echo "browse.sh: $1; the screen was:" >&2
@@ -95,6 +95,7 @@ kill "$origin"
 wait "$origin" 2>/dev/null || true
 origin=
 start ko_KR.UTF-8 "$work/urls.txt"
+expect "success"
 keys End
 expect "이미지"
 keys q

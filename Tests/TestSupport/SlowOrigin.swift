@@ -12,7 +12,16 @@ package final class SlowOrigin: Sendable {
         let gate: Gate
     }
 
+    private struct Sleeper {
+        let image: Int
+        let due: UInt64
+        let continuation: CheckedContinuation<Bool, Never>
+    }
+
     private struct State {
+        var sleepers: [Int: Sleeper] = [:]
+        var cancelled: Set<Int> = []
+        var lastID = 0
         var requested: [Int] = []
         var held: [Int: Int] = [:]
         var gates: [Held] = []
@@ -64,13 +73,19 @@ package final class SlowOrigin: Sendable {
     package func advance(seconds: Double) {
         time.advance(seconds: seconds)
         let now = time.monotonic
-        let due = state.withLock { state -> [Held] in
+        let (due, woken) = state.withLock { state -> ([Held], [Sleeper]) in
             let due = state.gates.filter { $0.due <= now }
             state.gates.removeAll { $0.due <= now }
             for item in due { state.end(item.image) }
-            return due
+            let woken = state.sleepers.filter { $1.due <= now }
+            for (id, sleeper) in woken {
+                state.sleepers[id] = nil
+                state.end(sleeper.image)
+            }
+            return (due, Array(woken.values))
         }
         for item in due { item.gate.open() }
+        for sleeper in woken { sleeper.continuation.resume(returning: true) }
     }
 
     package static func png(_ image: Int) throws(ImageError) -> [UInt8] {
@@ -99,15 +114,43 @@ package final class SlowOrigin: Sendable {
         return OriginReply([.wait(gate)] + OriginReply.ok(png, [("Cache-Control", "max-age=86400")]).steps)
     }
 
+    /// Waits for the answer to be due; false where the task was cancelled.
+    private func waitForAnswer(_ image: Int) async -> Bool {
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isCancelled = state.withLock { state in
+                    if state.cancelled.remove(id) != nil { return true }
+                    let due = time.monotonic + UInt64(delay * 1e9)
+                    state.begin(image)
+                    state.sleepers[id] = Sleeper(image: image, due: due, continuation: continuation)
+                    return false
+                }
+                if isCancelled { continuation.resume(returning: false) }
+            }
+        } onCancel: {
+            let sleeper = state.withLock { state -> Sleeper? in
+                guard let sleeper = state.sleepers.removeValue(forKey: id) else {
+                    state.cancelled.insert(id)
+                    return nil
+                }
+                state.end(sleeper.image)
+                return sleeper
+            }
+            sleeper?.continuation.resume(returning: false)
+        }
+    }
+
     private struct InMemory: Transport {
         let origin: SlowOrigin
         var name: String { "slow" }
 
         func open(_ request: TransportRequest) async throws(ImageError) -> TransportResponse {
             guard let image = SlowOrigin.number(request.url.path) else { throw .unreachable(.init("no such image")) }
-            origin.state.withLock { $0.begin(image) }
-            defer { origin.state.withLock { $0.end(image) } }
-            do { try await origin.time.sleep(seconds: origin.delay) } catch {
+            guard await origin.waitForAnswer(image) else {
                 throw .cancelled(.init("cancelled before the head came"))
             }
             let body = ResponseBody()

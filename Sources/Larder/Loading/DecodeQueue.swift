@@ -50,6 +50,6 @@ package final class DecodeQueue: Sendable {
     private static func kibibytes(_ header: ImageHeader) -> Int {
         let pixels = header.width.multipliedReportingOverflow(by: header.height)
         guard !pixels.overflow, pixels.partialValue < 1 << 40 else { return .max }
-        return pixels.partialValue * (header.isProgressive ? 10 : 4) >> 10
+        return (pixels.partialValue * (header.isProgressive ? 10 : 4)) >> 10
     }
 }

@@ -56,7 +56,7 @@ public final class ImageLoader: Sendable {
             transport: configuration.transport ?? URLSessionTransport(), redirects: configuration.redirects,
             hosts: configuration.hosts, time: time)
         var options = configuration.fetcher
-        options.observer = { event, key in events.note(event, key) }
+        options.observer = { event, key in events.follow(event, key) }
         fetcher = CachingFetcher(client: client, disk: disk, executor: files, configuration: options, time: time)
     }
 

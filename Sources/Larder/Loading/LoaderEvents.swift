@@ -86,7 +86,7 @@ public final class LoaderEvents: Sendable {
     }
 
     /// What the fetcher tells.
-    func note(_ event: FetchEvent, _ key: CacheKey) {
+    func follow(_ event: FetchEvent, _ key: CacheKey) {
         switch event {
         case .coalesced: note(.coalesced, key)
         case .answered(let source, let isStale, let bytes, let attempts, let seconds):
