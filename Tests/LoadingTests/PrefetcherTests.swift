@@ -136,6 +136,6 @@ import Testing
         valve.open()
         await prefetcher.finish()
         let rows = fixture.transport.requests.map(\.url.lastPathComponent)
-        #expect(rows == ["5.png", "6.png", "55.png", "56.png", "58.png"])
+        #expect(rows.sorted() == ["5.png", "55.png", "56.png", "58.png", "6.png"])
     }
 }
