@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-.build/debug}
+command -v python3 >/dev/null || { echo "samples.sh: the samples were not compiled: python3 is missing" >&2; exit 0; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
