@@ -50,7 +50,7 @@ import Testing
         #expect(result.source == .disk)
         #expect(try result.readPayload() == Fixture.png)
         #expect(other.transport.requests.isEmpty)
-        #expect(other.events.names == ["waiting", "hit"])
+        #expect(other.events.names == ["waiting", "hit", "answered"])
         #expect(fixture.temporaryFiles == [])
     }
 
