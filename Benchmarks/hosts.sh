@@ -10,16 +10,18 @@ work=$(mktemp -d)
 chmod 755 "$work"
 port=$((20000 + $$ % 20000))
 max=10
-trap 'kill $hanging $(cat "$work/nginx.pid") 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'kill $hanging $healthy_origin 2>/dev/null || true; rm -rf "$work"' EXIT
 mkdir "$work/www"
 /usr/bin/python3 "$here/make-images.py" "$work/www" 1 8
 {
-    echo "worker_processes 1; pid $work/nginx.pid; error_log $work/error.log; events { worker_connections 4096; }"
+    echo "daemon off; worker_processes 1; pid $work/nginx.pid; error_log $work/error.log; events { worker_connections 4096; }"
     echo "http { access_log off; keepalive_requests 100000; server { root $work/www;"
     for host in $(seq 2 201); do [ $((host % 10)) = 5 ] || echo "listen 127.0.0.$host:$port;"; done
     echo "rewrite ^ /0.jpg break; } }"
 } >"$work/nginx.conf"
-PATH=$PATH:/usr/sbin nginx -c "$work/nginx.conf" -p "$work"
+# In this session, so that the scheduler shares the processors evenly between the origin and its clients.
+PATH=$PATH:/usr/sbin nginx -c "$work/nginx.conf" -p "$work" &
+healthy_origin=$!
 python3 - "$port" <<'PYTHON' &
 import select, socket, sys
 sockets = []
