@@ -38,7 +38,7 @@ test: deps
 	@for room in $(ROOMS); do \
 	    echo "== $${room}Tests"; \
 	    $(SWIFT) test $(TRAITS) --skip-build --disable-xctest --filter "^$${room}Tests\." || { \
-	        echo "make: once more, because URLSession stalls on a busy machine" >&2; \
+	        echo "make: once more, because servers of tests starve on a busy machine" >&2; \
 	        $(SWIFT) test $(TRAITS) --skip-build --disable-xctest --filter "^$${room}Tests\."; } || exit 1; \
 	done
 	Tests/Scripts/samples.sh

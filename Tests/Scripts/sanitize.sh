@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs tests under ThreadSanitizer and under AddressSanitizer (with LeakSanitizer), each with a build of its own:
 #   sanitize.sh                      every room of the engine, and the relay
-#   sanitize.sh --short              the part that CI runs: transports, their hostile servers, the cache above them
 #   sanitize.sh thread|address ...   one of the two
+#   sanitize.sh --short              transports, their hostile servers, the cache above them
+# ThreadSanitizer does not see a continuation that is resumed before its task suspends, and may report what is handed
+# over by it as a race: read such a finding before it is believed.
 # A finding fails the run. Room by room, each in a process of its own.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
