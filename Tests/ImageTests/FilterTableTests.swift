@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import Larder
@@ -12,7 +13,7 @@ import Testing
         for index in 0..<scaled {
             let weights = table.weights[index * table.taps..<(index + 1) * table.taps]
             #expect(abs(weights.reduce(0, +) - 1) < 1e-4)
-            #expect(table.starts[index] >= 0 && table.starts[index] + table.counts[index] <= source)
+            #expect(table.starts[index] >= 0 && Int(table.starts[index]) + table.counts[index] <= source)
             #expect(table.counts[index] >= 1 && table.counts[index] <= table.taps)
             #expect(weights.dropFirst(table.counts[index]).allSatisfy { $0 == 0 })
         }
@@ -23,7 +24,23 @@ import Testing
         let table = FilterTable(source: 20, extent: 20, scaled: 20, window: 5..<9)
         for (index, position) in (5..<9).enumerated() {
             let weights = table.weights[index * table.taps..<(index + 1) * table.taps]
-            #expect(abs(weights[index * table.taps + position - table.starts[index]] - 1) < 1e-6)
+            #expect(abs(weights[index * table.taps + position - Int(table.starts[index])] - 1) < 1e-6)
+        }
+    }
+
+    /// Against the formula, which the table's curve stands for.
+    @Test func weightsAreThoseOfLanczos() {
+        let table = FilterTable(source: 300, extent: 300, scaled: 100, window: 40..<60)
+        for (index, position) in (40..<60).enumerated() {
+            let center = (Double(position) + 0.5) * 3
+            let exact = (0..<table.counts[index]).map { tap in
+                let angle = Double.pi * (Double(Int(table.starts[index]) + tap) + 0.5 - center) / 3
+                return angle == 0 ? 1 : abs(angle) < 3 * .pi ? 3 * sin(angle) * sin(angle / 3) / (angle * angle) : 0
+            }
+            let sum = exact.reduce(0, +)
+            for (tap, value) in exact.enumerated() {
+                #expect(abs(Double(table.weights[index * table.taps + tap]) - value / sum) < 1e-5)
+            }
         }
     }
 }

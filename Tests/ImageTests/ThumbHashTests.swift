@@ -73,8 +73,8 @@ import Testing
         let small = try drawn(64, 48) { x, y in (x * 4, y * 5, x + y, 255) }
         let large = try drawn(640, 480) { x, y in (x / 10 * 4, y / 10 * 5, x / 10 + y / 10, 255) }
         let (one, two) = (try ThumbHash(small).bitmap(), try ThumbHash(large).bitmap())
-        #expect(near(one.pixel(5, 5), two.pixel(5, 5), by: 6))
         // One step of the coarse waves that the hash keeps.
+        #expect(near(one.pixel(5, 5), two.pixel(5, 5), by: 16))
         #expect(near(one.pixel(25, 20), two.pixel(25, 20), by: 16))
         // A line is no division by nothing.
         #expect(ThumbHash(try drawn(4000, 1) { x, _ in (x & 255, 0, 0, 255) }).aspectRatio == 7)

@@ -106,6 +106,23 @@ larder_status larder_jpeg_encode(const larder_picture *picture, int quality, boo
 larder_status larder_png_encode(const larder_picture *picture, bool alpha, uint8_t **out, size_t *length);
 void larder_free(uint8_t *bytes);
 
+// Which source samples make up each output sample along one axis: `taps` weights each, a multiple of 4, of the samples
+// from `starts` on. Weights that are not needed are 0, but their samples are read.
+typedef struct larder_filter {
+    const int32_t *starts;
+    const float *weights;
+    uint32_t taps, count;
+} larder_filter;
+
+// Bytes to floats; of RGBA the colours multiplied by alpha, 0 to 255.
+void larder_spread(const uint8_t *pixels, size_t count, bool premultiply, float *line);
+// One row of 1 or 4 channels.
+void larder_scale_across(const float *line, uint32_t channels, const larder_filter *filter, float *out);
+// One output row of `count` bytes from `taps` rows, each with room for a multiple of 16 floats. With `alpha` the pixels
+// are RGBA and were multiplied by it.
+void larder_combine(const float *const *rows, const float *weights, uint32_t taps, size_t count, bool alpha,
+                    uint8_t *out);
+
 void larder_flag_raise(int32_t *flag);
 bool larder_flag_is_raised(const int32_t *flag);
 

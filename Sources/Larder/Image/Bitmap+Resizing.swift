@@ -1,3 +1,5 @@
+import CImageCodecs
+
 extension Bitmap {
     /// The picture at another size, by the filter that makes thumbnails; itself where the size is its own. Blocking.
     ///
@@ -17,7 +19,7 @@ extension Bitmap {
         withPixels { pixels in
             guard let base = pixels.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
             for row in 0..<height {
-                Thumbnailer.spread(base + row * stride, 4 * width, hasAlpha, into: line)
+                larder_spread(base + row * stride, 4 * width, hasAlpha, line)
                 resampler.push(line)
             }
         }

@@ -68,17 +68,26 @@ extension ThumbHash {
                     let (x, y) = (index % width, index / width)
                     let columns = (x * bitmap.width / width)..<((x + 1) * bitmap.width / width)
                     let rows = (y * bitmap.height / height)..<((y + 1) * bitmap.height / height)
+                    guard columns.count * rows.count > 1 else {
+                        // To the bit what the format's own implementation has.
+                        let at = y * bitmap.stride + 4 * x
+                        let color = SIMD4(Double(pixels[at]), Double(pixels[at + 1]), Double(pixels[at + 2]), 255)
+                        return color * (Double(pixels[at + 3]) / 255 / 255)
+                    }
                     var sum = SIMD4<Double>()
                     for row in rows {
+                        var part = SIMD4<UInt32>()
                         for column in columns {
-                            let at = row * bitmap.stride + 4 * column
-                            let alpha = Double(pixels[at + 3]) / 255
-                            let color = SIMD4(
-                                Double(pixels[at]), Double(pixels[at + 1]), Double(pixels[at + 2]), 255)
-                            sum += color * (alpha / 255)
+                            var color = pixels.loadUnaligned(
+                                fromByteOffset: row * bitmap.stride + 4 * column, as: SIMD4<UInt8>.self)
+                            let alpha = UInt32(color.w)
+                            color.w = 255
+                            // A row of more than 66,000 pixels for each of ours would be needed to overflow.
+                            part &+= SIMD4<UInt32>(truncatingIfNeeded: color) &* alpha
                         }
+                        sum += SIMD4<Double>(part)
                     }
-                    return sum / Double(columns.count * rows.count)
+                    return sum / Double(255 * 255 * columns.count * rows.count)
                 }
             }
         }
@@ -93,12 +102,18 @@ extension ThumbHash {
 
         init(_ small: Small, _ channel: [Double], _ across: Int, _ down: Int) {
             let (width, height) = (small.width, small.height)
+            let columns = waves(across, width)
+            let rows = waves(down, height)
+            // In the order of the format's own implementation, whose rounding errors decide where a factor is about 0.
             func factor(_ across: Int, _ down: Int) -> Double {
-                let wave = (0..<width).map { cos(.pi / Double(width) * Double(across) * (Double($0) + 0.5)) }
                 var sum = 0.0
-                for y in 0..<height {
-                    let rise = cos(.pi / Double(height) * Double(down) * (Double(y) + 0.5))
-                    for x in 0..<width { sum += channel[y * width + x] * wave[x] * rise }
+                channel.withUnsafeBufferPointer { channel in
+                    columns[across].withUnsafeBufferPointer { wave in
+                        for y in 0..<height {
+                            let rise = rows[down][y]
+                            for x in 0..<width { sum += channel[y &* width &+ x] * wave[x] * rise }
+                        }
+                    }
                 }
                 return sum / Double(width * height)
             }
@@ -109,6 +124,13 @@ extension ThumbHash {
             scale = greatest < 1e-9 ? 0 : greatest
             nibbles = factors.map { [scale] in UInt8(halfUp(scale > 0 ? 15 * (0.5 + 0.5 / scale * $0) : 0)) }
         }
+    }
+}
+
+/// The cosines of each frequency below `count`, at the middle of each pixel along a side.
+private func waves(_ count: Int, _ length: Int) -> [[Double]] {
+    (0..<count).map { frequency in
+        (0..<length).map { cos(.pi / Double(length) * Double(frequency) * (Double($0) + 0.5)) }
     }
 }
 

@@ -1,12 +1,13 @@
+import CImageCodecs
 import Glibc
 
 /// The weights by which source samples make up each output sample along one axis: Lanczos with three lobes, widened
 /// by the factor of reduction so that nothing aliases.
 struct FilterTable {
-    /// Weights of one output sample; those unused are 0.
+    /// Weights of one output sample, a multiple of 4; those unused are 0.
     let taps: Int
     /// The first source sample of each output sample.
-    let starts: [Int]
+    let starts: [Int32]
     /// How many source samples each output sample takes, at most `taps`.
     let counts: [Int]
     /// `taps` weights for each output sample; their sum is 1.
@@ -22,31 +23,72 @@ struct FilterTable {
         let stretch = max(scale, 1)
         let support = 3 * stretch
         // Rounded up to whole vectors of four.
-        taps = (min(source, Int(support.rounded(.up)) * 2 + 1) + 3) & ~3
-        var starts = [Int]()
+        let taps = (min(source, Int(support.rounded(.up)) * 2 + 1) + 3) & ~3
+        var starts = [Int32]()
         var counts = [Int]()
         var weights = [Float](repeating: 0, count: taps * window.count)
         starts.reserveCapacity(window.count)
         counts.reserveCapacity(window.count)
-        for (index, position) in window.enumerated() {
-            let center = (Double(position) + 0.5) * scale
-            let first = min(max(0, Int((center - support + 0.5).rounded(.down))), source - 1)
-            let last = max(first + 1, min(source, Int((center + support + 0.5).rounded(.down)), first + taps))
-            let values = (first..<last).map { Self.lanczos((Double($0) + 0.5 - center) / stretch) }
-            let sum = values.reduce(0, +)
-            for (tap, value) in values.enumerated() { weights[index * taps + tap] = Float(value / sum) }
-            starts.append(first)
-            counts.append(last - first)
+        weights.withUnsafeMutableBufferPointer { weights in
+            for (index, position) in window.enumerated() {
+                let center = (Double(position) + 0.5) * scale
+                let first = min(max(0, Int((center - support + 0.5).rounded(.down))), source - 1)
+                let last = max(first + 1, min(source, Int((center + support + 0.5).rounded(.down)), first + taps))
+                let row = UnsafeMutableBufferPointer(rebasing: weights[index * taps..<index * taps + last - first])
+                Lanczos.fill(row, from: (Double(first) + 0.5 - center) / stretch, step: 1 / stretch)
+                starts.append(Int32(first))
+                counts.append(last - first)
+            }
         }
+        self.taps = taps
         self.starts = starts
         self.counts = counts
         self.weights = weights
     }
 
-    private static func lanczos(_ x: Double) -> Double {
-        if x == 0 { return 1 }
-        guard abs(x) < 3 else { return 0 }
-        let angle = Double.pi * x
-        return 3 * sin(angle) * sin(angle / 3) / (angle * angle)
+    /// For the loops in C.
+    func withFilter(_ body: (UnsafePointer<larder_filter>) -> Void) {
+        starts.withUnsafeBufferPointer { starts in
+            weights.withUnsafeBufferPointer { weights in
+                var filter = larder_filter(
+                    starts: starts.baseAddress, weights: weights.baseAddress, taps: UInt32(taps),
+                    count: UInt32(starts.count))
+                body(&filter)
+            }
+        }
+    }
+}
+
+/// sinc(x) sinc(x / 3), -3 < x < 3.
+private enum Lanczos {
+    /// Values for 1 in x. Lines between them are within 0.000002 of the curve.
+    private static let density = 512
+
+    /// Drawn once: two sines for each weight cost more than the scaling itself.
+    private static let curve: [Float] = (0...3 * density).map {
+        guard $0 > 0 else { return 1 }
+        let angle = Double.pi * Double($0) / Double(density)
+        return Float(3 * sin(angle) * sin(angle / 3) / (angle * angle))
+    }
+
+    /// Weights for samples that lie `step` apart, made so that their sum is 1.
+    static func fill(_ weights: UnsafeMutableBufferPointer<Float>, from first: Double, step: Double) {
+        curve.withUnsafeBufferPointer { curve in
+            var sum: Float = 0
+            for tap in weights.indices {
+                let position = Float(abs(first + Double(tap) * step) * Double(density))
+                let below = Int(position)
+                guard below < curve.count - 1 else { continue }
+                let weight = curve[below] + (curve[below + 1] - curve[below]) * (position - Float(below))
+                weights[tap] = weight
+                sum += weight
+            }
+            // One sample alone may lie where the curve is 0.
+            if sum == 0 {
+                weights[0] = 1
+                sum = 1
+            }
+            for tap in weights.indices { weights[tap] /= sum }
+        }
     }
 }

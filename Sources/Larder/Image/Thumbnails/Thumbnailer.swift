@@ -123,28 +123,10 @@ public enum Thumbnailer {
             let ready = min(rows, codec.height - done)
             try codec.read(strip.pixels, stride: strip.stride, rows: ready)
             for row in 0..<ready {
-                spread(strip.pixels + row * strip.stride, count, hasAlpha && codec.channels == 4, into: line)
+                larder_spread(strip.pixels + row * strip.stride, count, hasAlpha && codec.channels == 4, line)
                 for resampler in resamplers { resampler.push(line) }
             }
             done += ready
-        }
-    }
-
-    /// Bytes to floats, colours multiplied by alpha where there is one.
-    static func spread(
-        _ pixels: UnsafePointer<UInt8>, _ count: Int, _ premultiplies: Bool, into line: UnsafeMutablePointer<Float>
-    ) {
-        guard premultiplies else {
-            for index in 0..<count { line[index] = Float(pixels[index]) }
-            return
-        }
-        for index in stride(from: 0, to: count, by: 4) {
-            let alpha = Float(pixels[index &+ 3])
-            let factor = alpha * (1 / 255)
-            line[index] = Float(pixels[index]) * factor
-            line[index &+ 1] = Float(pixels[index &+ 1]) * factor
-            line[index &+ 2] = Float(pixels[index &+ 2]) * factor
-            line[index &+ 3] = alpha
         }
     }
 }
