@@ -69,7 +69,7 @@ package final class WorkerPool: Sendable {
             return .unavailable("the row's line is malformed or longer than \(WorkerLine.maxLength) bytes")
         }
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withHandover { continuation in
                 let refusal = roster.withLock {
                     $0.add(WorkerRoster.Job(row: row, line: line, continuation: continuation))
                 }
@@ -101,7 +101,7 @@ package final class WorkerPool: Sendable {
             try await SystemTime().sleep(seconds: grace)
             for process in roster.withLock({ $0.processes }) { process.kill() }
         }
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             if roster.withLock({ $0.whenEmpty(continuation) }) { continuation.resume() }
         }
         end.cancel()

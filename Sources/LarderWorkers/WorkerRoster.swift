@@ -1,3 +1,5 @@
+import Larder
+
 /// Who does what: the slots of a pool, the rows that wait, and what a death means for them. A plain value: the
 /// pool locks it, and does what it says outside the lock.
 struct WorkerRoster {
@@ -5,7 +7,7 @@ struct WorkerRoster {
     struct Job {
         let row: Int
         let line: [UInt8]
-        let continuation: CheckedContinuation<WorkerPool.Reply, Never>
+        let continuation: Handover<WorkerPool.Reply>
         /// Deaths of a worker in which this was the only row.
         var deathsAlone = 0
         var killsAlone = 0
@@ -30,7 +32,7 @@ struct WorkerRoster {
     private var waiting: ArraySlice<Job> = []
     private var suspects: ArraySlice<Job> = []
     private var isStopping = false
-    private var emptied: CheckedContinuation<Void, Never>?
+    private var emptied: Handover<Void>?
     private(set) var deaths = 0
 
     init(workers: Int, credits: Int) {
@@ -162,14 +164,14 @@ struct WorkerRoster {
     }
 
     /// Keeps the continuation until the last thread has ended. True where none runs.
-    mutating func whenEmpty(_ continuation: CheckedContinuation<Void, Never>) -> Bool {
+    mutating func whenEmpty(_ continuation: Handover<Void>) -> Bool {
         if !slots.contains(where: \.isSupervised) { return true }
         emptied = continuation
         return false
     }
 
     /// Whoever waits for the end, once the last thread has ended.
-    mutating func takeEmptied() -> CheckedContinuation<Void, Never>? {
+    mutating func takeEmptied() -> Handover<Void>? {
         guard !slots.contains(where: \.isSupervised) else { return nil }
         defer { emptied = nil }
         return emptied

@@ -129,7 +129,7 @@ private final class NewsSocket: Sendable {
     /// Reads news until one has this line.
     func wait(for line: String) async throws {
         let descriptor = descriptor
-        let isThere = await withCheckedContinuation { continuation in
+        let isThere = await withHandover { continuation in
             Thread {
                 var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                 var buffer = [UInt8](repeating: 0, count: 4096)
@@ -182,7 +182,7 @@ private final class ServedProcess: Sendable {
     /// The exit status.
     func ended() async -> Int32 {
         let (pid, isReaped) = (pid, isReaped)
-        return await withCheckedContinuation { continuation in
+        return await withHandover { continuation in
             Thread {
                 var status: Int32 = 0
                 waitpid(pid, &status, 0)

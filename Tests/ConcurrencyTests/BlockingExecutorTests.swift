@@ -20,7 +20,7 @@ import Testing
     /// An executor that ends on a thread of its own does not wait for itself.
     @Test func workMayHoldTheLastReferenceToItsExecutor() async {
         let gate = Gate()
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             let owner = Owner { continuation.resume() }
             owner.executor.detach {
                 gate.wait()

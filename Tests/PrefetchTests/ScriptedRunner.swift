@@ -12,9 +12,9 @@ final class ScriptedRunner: RowRunner {
         var lookUps: [String] = []
         var underWay: [String: Int] = [:]
         var mostUnderWay: [String: Int] = [:]
-        var held: [(url: String, continuation: CheckedContinuation<Void, Never>)] = []
+        var held: [(url: String, continuation: Handover<Void>)] = []
         var isReleased = false
-        var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiters: [(count: Int, continuation: Handover<Void>)] = []
     }
 
     let state = Lock(State())
@@ -33,7 +33,7 @@ final class ScriptedRunner: RowRunner {
 
     /// Waits until so many rows have begun.
     func begun(_ count: Int) async {
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             let isDone = state.withLock { state in
                 if state.runs.count >= count { return true }
                 state.waiters.append((count, continuation))
@@ -104,7 +104,7 @@ final class ScriptedRunner: RowRunner {
     }
 
     private func hold(_ url: String) async {
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             let goesOn = state.withLock { state in
                 if state.isReleased || Task.isCancelled { return true }
                 state.held.append((url, continuation))

@@ -110,9 +110,9 @@ final class Chromium: @unchecked Sendable {
     }
 
     private func onQueue<Success: Sendable>(_ body: @escaping @Sendable () throws -> Success) async throws -> Success {
-        try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result { try body() }) }
-        }
+        try await withHandover { handover in
+            queue.async { handover.resume(returning: Result { try body() }) }
+        }.get()
     }
 
     private func call(_ method: String, _ parameters: [String: Any]) throws -> [String: Any] {

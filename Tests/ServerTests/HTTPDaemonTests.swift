@@ -17,7 +17,7 @@ private final class EchoHandler: RequestHandler {
         let answer = Answer(200, fields: ["Content-Type": "text/plain"], body: .bytes(Array(request.target.utf8)))
         guard request.target.hasPrefix("/later") else { return .now(answer) }
         return .later { [gate] in
-            await withCheckedContinuation { continuation in
+            await withHandover { continuation in
                 Thread {
                     gate.wait()
                     continuation.resume()

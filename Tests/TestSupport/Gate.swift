@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 
 /// Holds threads back until a test lets them go; the test can await that one has arrived.
 public final class Gate: @unchecked Sendable {
@@ -6,7 +7,7 @@ public final class Gate: @unchecked Sendable {
     private let condition = NSCondition()
     private var isOpen = false
     private var arrivals = 0
-    private var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    private var waiters: [(count: Int, continuation: Handover<Void>)] = []
 
     public init() {}
 
@@ -33,7 +34,7 @@ public final class Gate: @unchecked Sendable {
 
     /// Returns once so many threads have come to the gate.
     public func reached(by count: Int = 1) async {
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             condition.lock()
             let here = arrivals >= count
             if !here { waiters.append((count, continuation)) }

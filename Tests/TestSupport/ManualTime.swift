@@ -8,7 +8,7 @@ package final class ManualTime: TimeSource {
     private struct Sleeper {
         var id: Int
         var wakesAt: UInt64
-        var continuation: CheckedContinuation<Bool, Never>
+        var continuation: Handover<Bool>
     }
 
     private struct State {
@@ -18,7 +18,7 @@ package final class ManualTime: TimeSource {
         var sleepers: [Sleeper] = []
         var cancelled: Set<Int> = []
         var slept: [Double] = []
-        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var watchers: [(count: Int, continuation: Handover<Void>)] = []
     }
 
     private let state: Lock<State>
@@ -61,7 +61,7 @@ package final class ManualTime: TimeSource {
 
     /// Returns when at least `count` sleeps are waiting.
     package func sleepers(_ count: Int) async {
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             let there = state.withLock { state in
                 if state.sleepers.count >= count { return true }
                 state.watchers.append((count, continuation))
@@ -89,8 +89,8 @@ package final class ManualTime: TimeSource {
         }
         guard seconds > 0 else { return }
         let whole = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let (ended, watchers) = state.withLock { state -> (Bool, [CheckedContinuation<Void, Never>]) in
+            await withHandover { continuation in
+                let (ended, watchers) = state.withLock { state -> (Bool, [Handover<Void>]) in
                     if state.cancelled.remove(id) != nil { return (true, []) }
                     let wakesAt = state.monotonic + UInt64(min(seconds, 1e9) * 1e9)
                     state.sleepers.append(Sleeper(id: id, wakesAt: wakesAt, continuation: continuation))

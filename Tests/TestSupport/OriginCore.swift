@@ -11,7 +11,7 @@ final class OriginCore: Sendable {
         var open: Set<Int32> = []
         var gates: [Gate] = []
         var stopped = false
-        var waiters: [(condition: @Sendable (State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiters: [(condition: @Sendable (State) -> Bool, continuation: Handover<Void>)] = []
     }
 
     struct Failure: Error { var message: String }
@@ -83,7 +83,7 @@ final class OriginCore: Sendable {
 
     /// Suspends until the condition holds of the state.
     func wait(until condition: @escaping @Sendable (State) -> Bool) async {
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             let holds = state.withLock { state in
                 if condition(state) { return true }
                 state.waiters.append((condition, continuation))
@@ -98,7 +98,7 @@ final class OriginCore: Sendable {
             body(&state)
             let waiters = state.waiters
             state.waiters = []
-            var ready: [CheckedContinuation<Void, Never>] = []
+            var ready: [Handover<Void>] = []
             for waiter in waiters {
                 if waiter.condition(state) {
                     ready.append(waiter.continuation)

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Larder
 
 /// A client that sends exactly the bytes it is told to, and reads what comes. Reading blocks a thread of its own: the
 /// server under test may need every thread of the cooperative pool.
@@ -59,15 +60,15 @@ package final class RawClient: @unchecked Sendable {
 
     /// The next reply on the connection; nil where it was closed before.
     package func reply(hasBody: Bool = true) async throws -> Reply? {
-        try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result { try self.readReply(hasBody) }) }
-        }
+        try await withHandover { handover in
+            queue.async { handover.resume(returning: Result { try self.readReply(hasBody) }) }
+        }.get()
     }
 
     /// Whether the server has ended the connection and sent nothing more.
     package func isClosed() async -> Bool {
-        await withCheckedContinuation { continuation in
-            queue.async { continuation.resume(returning: self.input.isEmpty && !self.receive()) }
+        await withHandover { handover in
+            queue.async { handover.resume(returning: self.input.isEmpty && !self.receive()) }
         }
     }
 

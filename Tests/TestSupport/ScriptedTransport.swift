@@ -74,7 +74,7 @@ package final class ScriptedTransport: Transport {
 
     /// Holds an answer back until the test opens it.
     package final class Valve: Sendable {
-        private let state = Lock<(isOpen: Bool, waiters: [CheckedContinuation<Void, Never>])>((false, []))
+        private let state = Lock<(isOpen: Bool, waiters: [Handover<Void>])>((false, []))
         package init() {}
 
         package func open() {
@@ -87,7 +87,7 @@ package final class ScriptedTransport: Transport {
         }
 
         package func opened() async {
-            await withCheckedContinuation { continuation in
+            await withHandover { continuation in
                 let isOpen = state.withLock { state in
                     if !state.isOpen { state.waiters.append(continuation) }
                     return state.isOpen
@@ -104,7 +104,7 @@ package final class ScriptedTransport: Transport {
         var cancelled = 0
         var running = 0
         var mostRunning = 0
-        var waiters: [(isMet: @Sendable (State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiters: [(isMet: @Sendable (State) -> Bool, continuation: Handover<Void>)] = []
     }
 
     package let name = "scripted"
@@ -133,7 +133,7 @@ package final class ScriptedTransport: Transport {
     package func cancelled(atLeast count: Int) async { await wait { $0.cancelled >= count } }
 
     private func wait(_ isMet: @escaping @Sendable (State) -> Bool) async {
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             let there = state.withLock { state in
                 if isMet(state) { return true }
                 state.waiters.append((isMet, continuation))
@@ -189,7 +189,7 @@ package final class ScriptedTransport: Transport {
     }
 
     private func change(_ body: (inout State) -> Void) {
-        let ready = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+        let ready = state.withLock { state -> [Handover<Void>] in
             body(&state)
             let snapshot = state
             let ready = state.waiters.filter { $0.isMet(snapshot) }.map(\.continuation)

@@ -15,7 +15,7 @@ package final class SlowOrigin: Sendable {
     private struct Sleeper {
         let image: Int
         let due: UInt64
-        let continuation: CheckedContinuation<Bool, Never>
+        let continuation: Handover<Bool>
     }
 
     private struct State {
@@ -121,7 +121,7 @@ package final class SlowOrigin: Sendable {
             return state.lastID
         }
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withHandover { continuation in
                 let isCancelled = state.withLock { state in
                     if state.cancelled.remove(id) != nil { return true }
                     let due = time.monotonic + UInt64(delay * 1e9)

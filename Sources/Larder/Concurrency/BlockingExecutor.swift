@@ -25,7 +25,7 @@ package final class BlockingExecutor: Sendable {
     ) async throws(ImageError) -> Success {
         let ticket = Ticket()
         let result: Result<Success, ImageError> = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withHandover { continuation in
                 pool.submit {
                     guard ticket.begin() else {
                         return continuation.resume(returning: .failure(.cancelled(.init("cancelled before it began"))))
@@ -45,7 +45,7 @@ package final class BlockingExecutor: Sendable {
 
     /// Runs `body` that cannot fail, even when the task was cancelled: for clean-up.
     package func perform<Success: Sendable>(_ body: @escaping @Sendable () -> Success) async -> Success {
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             pool.submit { continuation.resume(returning: body()) }
         }
     }

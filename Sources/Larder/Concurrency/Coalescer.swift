@@ -5,7 +5,7 @@
 /// the highest of those who wait. Safe from any thread.
 package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     package typealias Work = @Sendable (SharedPriority) async throws(ImageError) -> Value
-    fileprivate typealias Continuation = CheckedContinuation<Result<Value, ImageError>, Never>
+    fileprivate typealias Continuation = Handover<Result<Value, ImageError>>
 
     private let flights = Lock<[Key: Flight]>([:])
 
@@ -104,7 +104,7 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
     /// The result of the work. Cancelling the waiting task gives the place up.
     package func wait(_ ticket: Ticket) async throws(ImageError) -> Value {
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: Continuation) in
+            await withHandover { (continuation: Continuation) in
                 let answer = flights.withLock { _ -> Result<Value, ImageError>? in
                     guard ticket.flight.waiters[ObjectIdentifier(ticket)] != nil else {
                         return ticket.flight.result ?? .failure(.cancelled(.init("cancelled by the caller")))

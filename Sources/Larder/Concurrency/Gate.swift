@@ -2,7 +2,7 @@
 ///
 /// Safe from any thread. Waiting is cancellable, and what was cancelled while it waited costs nothing more.
 package final class Gate: Sendable {
-    private typealias Continuation = CheckedContinuation<Bool, Never>
+    private typealias Continuation = Handover<Bool>
 
     private struct Waiter {
         let id: UInt64
@@ -48,7 +48,7 @@ package final class Gate: Sendable {
             return state.lastID
         }
         let admitted = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: Continuation) in
+            await withHandover { (continuation: Continuation) in
                 let answer = state.withLock { state -> Bool? in
                     if state.cancelledEarly.remove(id) != nil { return false }
                     if state.waiting.isEmpty, state.free >= cost {

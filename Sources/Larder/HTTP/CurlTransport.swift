@@ -67,12 +67,11 @@
         public func open(_ request: TransportRequest) async throws(ImageError) -> TransportResponse {
             let transfer = try CurlTransfer(request, loop: loop)
             let result = await withTaskCancellationHandler {
-                await withCheckedContinuation { transfer.start($0) }
+                await withHandover { transfer.start($0) }
             } onCancel: {
                 transfer.cancel()
             }
-            // This also takes the lock that the loop's thread has released: ThreadSanitizer does not see the hand-over
-            // inside the runtime where the answer came before the task was suspended.
+            // The answer may have come first: its body, let go of, stops the transfer.
             guard !transfer.isCancelled else {
                 throw .cancelled(.init("the request was cancelled", url: transfer.url))
             }

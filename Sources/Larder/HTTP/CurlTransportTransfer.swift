@@ -10,7 +10,7 @@
             var continuation: Continuation?
             var isCancelled = false
         }
-        typealias Continuation = CheckedContinuation<Result<TransportResponse, ImageError>, Never>
+        typealias Continuation = Handover<Result<TransportResponse, ImageError>>
 
         let request: TransportRequest
         let url: String

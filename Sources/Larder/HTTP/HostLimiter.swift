@@ -19,7 +19,7 @@ package final class HostLimiter: Sendable {
         }
     }
 
-    private typealias Continuation = CheckedContinuation<Bool, Never>
+    private typealias Continuation = Handover<Bool>
 
     private final class Host {
         var running = 0
@@ -84,7 +84,7 @@ package final class HostLimiter: Sendable {
             return state.lastID
         }
         let admitted = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: Continuation) in
+            await withHandover { (continuation: Continuation) in
                 let isCancelled = state.withLock { state -> Bool in
                     if state.cancelledEarly.remove(id) != nil { return true }
                     let entry = self.host(host, &state)

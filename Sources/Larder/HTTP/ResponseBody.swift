@@ -5,10 +5,12 @@
 /// has taken them, `onDrain` is called, for transports that can pause. ``cancel()``, the end of the consuming task
 /// or the release of the body calls `onCancel`, unless the transfer has finished.
 public final class ResponseBody: Sendable {
+    private typealias Waiter = Handover<Result<[UInt8]?, ImageError>>
+
     private struct State {
         var buffer: [UInt8] = []
         var end: Result<Void, ImageError>?
-        var waiter: CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?
+        var waiter: Waiter?
         var isFull = false
         var isCancelled = false
         var hasBegun = false
@@ -52,7 +54,7 @@ public final class ResponseBody: Sendable {
     @discardableResult
     package func push(_ bytes: UnsafeRawBufferPointer, gathering least: Int) -> Bool {
         let (waiter, ready, accepts) = state.withLock {
-            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, [UInt8], Bool) in
+            state -> (Waiter?, [UInt8], Bool) in
             guard state.end == nil, !state.isCancelled, !bytes.isEmpty else { return (nil, [], true) }
             let waits = state.hasBegun && state.buffer.count + bytes.count < least
             state.hasBegun = true
@@ -75,7 +77,7 @@ public final class ResponseBody: Sendable {
     @discardableResult
     package func push(_ bytes: [UInt8]) -> Bool {
         let (waiter, ready, accepts) = state.withLock {
-            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, [UInt8], Bool) in
+            state -> (Waiter?, [UInt8], Bool) in
             guard state.end == nil, !state.isCancelled, !bytes.isEmpty else { return (nil, [], true) }
             if state.buffer.isEmpty { state.buffer = bytes } else { state.buffer.append(contentsOf: bytes) }
             if let waiter = state.waiter {
@@ -92,7 +94,7 @@ public final class ResponseBody: Sendable {
     /// Wakes the consumer for what was gathered.
     package func deliver() {
         let (waiter, bytes) = state.withLock {
-            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, [UInt8]) in
+            state -> (Waiter?, [UInt8]) in
             guard !state.buffer.isEmpty, let waiter = state.waiter else { return (nil, []) }
             state.waiter = nil
             return (waiter, state.takeBuffer())
@@ -103,7 +105,7 @@ public final class ResponseBody: Sendable {
     /// Ends the body: whole where `error` is nil. Later calls are ignored.
     public func finish(_ error: ImageError? = nil) {
         let (waiter, bytes) = state.withLock {
-            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, [UInt8]) in
+            state -> (Waiter?, [UInt8]) in
             guard state.end == nil else { return (nil, []) }
             state.end = error.map { .failure($0) } ?? .success(())
             guard let waiter = state.waiter else { return (nil, []) }
@@ -121,7 +123,7 @@ public final class ResponseBody: Sendable {
     ///   body or the waiting task was cancelled.
     public func next() async throws(ImageError) -> [UInt8]? {
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Result<[UInt8]?, ImageError>, Never>) in
+            await withHandover { (waiter: Waiter) in
                 let (answer, drained) = state.withLock { state -> (Result<[UInt8]?, ImageError>?, Bool) in
                     if state.isCancelled { return (.failure(.cancelled(.init("the body was cancelled"))), false) }
                     if !state.buffer.isEmpty {
@@ -132,11 +134,11 @@ public final class ResponseBody: Sendable {
                     }
                     if let end = state.end { return (end.map { nil }, false) }
                     precondition(state.waiter == nil, "a ResponseBody has one consumer")
-                    state.waiter = continuation
+                    state.waiter = waiter
                     return (nil, false)
                 }
                 if drained { onDrain() }
-                if let answer { continuation.resume(returning: answer) }
+                if let answer { waiter.resume(returning: answer) }
             }
         } onCancel: {
             cancel()
@@ -160,7 +162,7 @@ public final class ResponseBody: Sendable {
     /// Stops the transfer and drops what waits. Safe from any thread, more than once, and after the end.
     public func cancel() {
         let (waiter, unfinished) = state.withLock {
-            state -> (CheckedContinuation<Result<[UInt8]?, ImageError>, Never>?, Bool) in
+            state -> (Waiter?, Bool) in
             guard !state.isCancelled else { return (nil, false) }
             state.isCancelled = true
             state.buffer = []

@@ -3,7 +3,7 @@ import FoundationNetworking
 
 /// One exchange through URLSession: from the gate to the end of the body, over as many tasks as stalls make needed.
 package final class URLSessionTransfer: Sendable {
-    private typealias Head = CheckedContinuation<Result<TransportResponse, ImageError>, Never>
+    private typealias Head = Handover<Result<TransportResponse, ImageError>>
 
     private struct State {
         var waiter: Head?
@@ -53,7 +53,7 @@ package final class URLSessionTransfer: Sendable {
         watch.add(self)
         sessions.start(urlRequest, for: self)
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: Head) in
+            await withHandover { (continuation: Head) in
                 let answer = state.withLock { state in
                     if state.answer == nil { state.waiter = continuation }
                     defer { state.answer = nil }

@@ -55,7 +55,7 @@ package final class CachingFetcher: Sendable {
 
     private struct Background {
         var running: Set<CacheKey> = []
-        var idle: [CheckedContinuation<Void, Never>] = []
+        var idle: [Handover<Void>] = []
     }
 
     /// - Parameters:
@@ -157,7 +157,7 @@ package final class CachingFetcher: Sendable {
 
     /// Returns when no revalidation runs in the background any more.
     package func backgroundWork() async {
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             let isIdle = background.withLock { state in
                 if !state.running.isEmpty { state.idle.append(continuation) }
                 return state.running.isEmpty
@@ -238,7 +238,7 @@ package final class CachingFetcher: Sendable {
         request.priority = .veryLow
         Task { [self, request] in
             _ = try? await fetch(request)
-            let idle = background.withLock { state -> [CheckedContinuation<Void, Never>] in
+            let idle = background.withLock { state -> [Handover<Void>] in
                 state.running.remove(key)
                 guard state.running.isEmpty else { return [] }
                 defer { state.idle = [] }

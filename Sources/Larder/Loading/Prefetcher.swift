@@ -32,7 +32,7 @@ public final class Prefetcher: Sendable {
         var active = 0
         var lastID = 0
         var isPaused = false
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var waiters: [Handover<Void>] = []
 
         var isIdle: Bool { requests.isEmpty && active == 0 }
     }
@@ -116,7 +116,7 @@ public final class Prefetcher: Sendable {
 
     /// Returns when nothing waits or runs any more.
     public func finish() async {
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             let done = state.withLock { state -> Bool in
                 if state.isIdle { return true }
                 state.waiters.append(continuation)
@@ -174,7 +174,7 @@ public final class Prefetcher: Sendable {
     }
 
     private func wake() {
-        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+        let waiters = state.withLock { state -> [Handover<Void>] in
             guard state.isIdle else { return [] }
             defer { state.waiters = [] }
             return state.waiters

@@ -4,7 +4,7 @@ import Larder
 final class Watched<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
-        var waiters: [(isDone: @Sendable (Value) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiters: [(isDone: @Sendable (Value) -> Bool, continuation: Handover<Void>)] = []
     }
 
     private let state: Lock<State>
@@ -18,7 +18,7 @@ final class Watched<Value: Sendable>: Sendable {
     func update<Result>(_ body: (inout Value) -> Result) -> Result {
         let (result, woken) = state.withLock { state in
             let result = body(&state.value)
-            var woken: [CheckedContinuation<Void, Never>] = []
+            var woken: [Handover<Void>] = []
             for at in state.waiters.indices.reversed() where state.waiters[at].isDone(state.value) {
                 woken.append(state.waiters.remove(at: at).continuation)
             }
@@ -30,7 +30,7 @@ final class Watched<Value: Sendable>: Sendable {
 
     /// Suspends until the value is as wished. Not cancelled with its task: whoever ends the work changes the value.
     func wait(until isDone: @escaping @Sendable (Value) -> Bool) async {
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             let isDoneNow = state.withLock { state in
                 if isDone(state.value) { return true }
                 state.waiters.append((isDone, continuation))

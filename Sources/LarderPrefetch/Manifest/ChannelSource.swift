@@ -9,14 +9,14 @@ final class ChannelSource: ByteSource, @unchecked Sendable {
     private var chunks: [UInt8] = []
     private var end: Result<Void, ManifestError>?
     private var isStopped = false
-    private var writer: CheckedContinuation<Void, Never>?
+    private var writer: Handover<Void>?
     private let highWater: Int
 
     init(highWater: Int = 1 << 20) { self.highWater = highWater }
 
     /// Puts bytes in and waits until few enough wait. False once nobody reads any more.
     func put(_ bytes: [UInt8]) async -> Bool {
-        await withCheckedContinuation { continuation in
+        await withHandover { continuation in
             let waits = condition.withLock {
                 chunks += bytes
                 condition.signal()

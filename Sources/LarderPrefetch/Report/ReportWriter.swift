@@ -16,7 +16,7 @@ package final class ReportWriter: Sendable {
         var pending: [UInt8] = []
         var isWriting = false
         var failure: Failure?
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var waiters: [Handover<Void>] = []
     }
 
     private let state = Lock(State())
@@ -74,7 +74,7 @@ package final class ReportWriter: Sendable {
 
     private func wait(until isDone: @Sendable (State) -> Bool) async throws(Failure) {
         while true {
-            await withCheckedContinuation { continuation in
+            await withHandover { continuation in
                 let isReady = state.withLock { state in
                     if state.failure != nil || isDone(state) { return true }
                     state.waiters.append(continuation)

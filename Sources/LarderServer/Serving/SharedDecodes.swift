@@ -13,7 +13,7 @@ final class SharedDecodes: Sendable {
         private let state: Lock<State>
 
         private struct State {
-            var continuation: CheckedContinuation<Result<ServedImage, ImageError>, Never>?
+            var continuation: Handover<Result<ServedImage, ImageError>>?
             var isOver = false
             var batch: Batch?
         }
@@ -29,7 +29,7 @@ final class SharedDecodes: Sendable {
 
         /// Suspends until the thumbnail is made or given up.
         func wait(_ start: () -> Void) async -> Result<ServedImage, ImageError> {
-            await withCheckedContinuation { continuation in
+            await withHandover { continuation in
                 let isOver = state.withLock { state in
                     if !state.isOver { state.continuation = continuation }
                     return state.isOver
