@@ -96,17 +96,18 @@ prefetch() {
         size=${pair%%:*} target=${pair##*:} count=${pair#*:}
         count=${count%:*}
         awk -v n="$count" -v b="$base/$size/" 'BEGIN { for (i = 0; i < n; i++) print b i }' >"$dir/urls.txt"
-        awk -v n="$count" -v b="$base/$size/" -v d="$dir/files/" \
-            'BEGIN { for (i = 0; i < n; i++) print "url = \"" b i "\"\noutput = \"" d i "\"" }' >"$dir/list"
         i=0
         while [ $i -lt "$1" ]; do
-            mkdir "$dir/files"
+            # Nothing is deleted before the end: ext4 passes over inodes freed within the last minute, one by one.
+            files=$dir/files.$size.$i cache=$dir/cache.$size.$i
+            mkdir "$files"
+            awk -v n="$count" -v b="$base/$size/" -v d="$files/" \
+                'BEGIN { for (i = 0; i < n; i++) print "url = \"" b i "\"\noutput = \"" d i "\"" }' >"$dir/list"
             begin=$(date +%s.%N)
             curl -q -s --fail --no-progress-meter --parallel --parallel-max 16 -K "$dir/list" 2>/dev/null
             middle=$(date +%s.%N)
-            "$larder" prefetch "$dir/urls.txt" --transport curl -j 16 --per-host 16 --cache "$dir/cache" --no-sync -q
+            "$larder" prefetch "$dir/urls.txt" --transport curl -j 16 --per-host 16 --cache "$cache" --no-sync -q
             end=$(date +%s.%N)
-            rm -rf "$dir/files" "$dir/cache"
             awk -v s="$size" -v n="$count" -v b="$begin" -v m="$middle" -v e="$end" 'BEGIN {
                 printf "%s: curl %d/s, larder prefetch %d/s: %.2f\n", s, n / (m - b), n / (e - m), (m - b) / (e - m)
             }'
