@@ -16,7 +16,7 @@ extension HTTPDaemon {
         package var minimumRate: Int
         /// Bytes of a body that is held in memory while it is asked for again and again; longer ones are sent from
         /// their files.
-        package var maxHeldBody = 256 << 10
+        package var maxHeldBody = 64 << 10
 
         package init(
             threads: Int = sysconf(Int32(_SC_NPROCESSORS_ONLN)), maxConnections: Int = 16_000,
