@@ -3,7 +3,8 @@
 #include "CImageCodecs.h"
 
 // The inner loops of resampling, in vectors: clang chooses how wide by the machine it runs on.
-#if defined(__x86_64__) && defined(__ELF__)
+// Not under ThreadSanitizer, which clang has watch the choosing too, before it is loaded: that ends the process.
+#if defined(__x86_64__) && defined(__ELF__) && !__has_feature(thread_sanitizer)
 #define FOR_EACH_MACHINE __attribute__((target_clones("avx512f", "arch=haswell", "default")))
 #else
 #define FOR_EACH_MACHINE
