@@ -21,6 +21,10 @@ package final class ManualTime: TimeSource {
         var watchers: [(count: Int, continuation: Handover<Void>)] = []
     }
 
+    /// Every clock that was slept by. One that nobody turns any more and who sleeps by it hold each other for good; held
+    /// here as well they are no leak to LeakSanitizer, which so may look for those of the code.
+    private static let sleptBy = Lock<[ObjectIdentifier: ManualTime]>([:])
+
     private let state: Lock<State>
     private let sleepsAdvance: Bool
     private let leastAdvance: Double
@@ -88,6 +92,7 @@ package final class ManualTime: TimeSource {
             return state.nextID
         }
         guard seconds > 0 else { return }
+        Self.sleptBy.withLock { $0[ObjectIdentifier(self)] = self }
         let whole = await withTaskCancellationHandler {
             await withHandover { continuation in
                 let (ended, watchers) = state.withLock { state -> (Bool, [Handover<Void>]) in
