@@ -33,11 +33,13 @@ import Testing
 
     private static let fresh: HTTPFields = ["Cache-Control": "max-age=60"]
 
-    @Test func oneFetchesAndTheOtherReads() async throws {
+    @Test(arguments: [false, true])
+    func oneFetchesAndTheOtherReads(isAfterMiss: Bool) async throws {
         let valve = Valve()
         let fixture = try Fixture { _, _ in .ok(Fixture.png, Self.fresh).headHeld(by: valve) }
         let other = try Other(fixture) { _, _ in .ok(Fixture.png, Self.fresh) }
-        let request = try fixture.request()
+        var request = try fixture.request()
+        request.isAfterMiss = isAfterMiss
         let first = fixture.fetcher.begin(request)
         await fixture.transport.requests(atLeast: 1)
         let second = other.fetcher.begin(request)
@@ -52,6 +54,20 @@ import Testing
         #expect(other.transport.requests.isEmpty)
         #expect(other.events.names == ["waiting", "hit", "answered"])
         #expect(fixture.temporaryFiles == [])
+    }
+
+    /// Between the miss and the turn another has stored it, and let the turn go.
+    @Test func whatWasMissedIsLookedForOnceMore() async throws {
+        let fixture = try Fixture { _, _ in .ok(Fixture.png, Self.fresh) }
+        let other = try Other(fixture) { _, _ in .ok(Fixture.png, Self.fresh) }
+        var request = try fixture.request()
+        #expect(other.fetcher.storedAndFresh(for: request) == nil)
+        _ = try await fixture.fetcher.fetch(request)
+        request.isAfterMiss = true
+        #expect(try await other.fetcher.fetch(request).source == .disk)
+        #expect(other.transport.requests.isEmpty)
+        // Its turn is over.
+        #expect(fixture.fetcher.disk?.tryLock(for: request.key) != nil)
     }
 
     @Test func whoWaitsFetchesWhereTheOtherHasFailed() async throws {

@@ -80,8 +80,10 @@ package final class BlockingExecutor: Sendable {
             work.append(body)
             let starts = work.count - head > idle && threads < width
             if starts { threads += 1 }
-            condition.signal()
+            let wakes = idle > 0
             condition.unlock()
+            // Unlocked first: who wakes up would only wait for the lock. Threads that are busy look for more anyway.
+            if wakes { condition.signal() }
             guard starts else { return }
             let thread = Thread { [self] in serve() }
             thread.name = name

@@ -23,6 +23,9 @@ package struct FetchRequest: Sendable {
     package var deadlines: Deadlines
     /// A key chosen by the caller in place of the URL; nil for the URL.
     package var cacheKey: String?
+    /// The caller has just looked in the disk tier and found nothing: the turn to fetch is taken first, and one look
+    /// is enough.
+    package var isAfterMiss = false
 
     package init(
         url: NormalizedURL, policy: CachePolicy = .http, fields: HTTPFields = .init(),

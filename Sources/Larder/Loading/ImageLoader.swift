@@ -124,12 +124,16 @@ public final class ImageLoader: Sendable {
     /// Brings the image onto disk, with thumbnails of the given sizes; each is made once, all from one decode.
     ///
     /// A thumbnail that cannot be made carries its own error; the image itself is a success all the same.
+    ///
+    /// - Parameter isAfterMiss: the caller has just looked in the disk tier and found nothing.
     package func store(
-        _ request: ImageRequest, thumbnails sizes: [ThumbnailSize] = []
+        _ request: ImageRequest, thumbnails sizes: [ThumbnailSize] = [], isAfterMiss: Bool = false
     ) async throws(ImageError) -> StoredImage {
         do throws(ImageError) {
             let priority = SharedPriority(request.priority)
-            let fetched = try await fetch(try fetchRequest(request), priority)
+            var wanted = try fetchRequest(request)
+            wanted.isAfterMiss = isAfterMiss
+            let fetched = try await fetch(wanted, priority)
             let original = try Original(fetched)
             let (made, placeholder) =
                 sizes.isEmpty ? ([], nil) : try await thumbnails(sizes, of: original, priority: priority)

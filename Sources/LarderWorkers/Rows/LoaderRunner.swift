@@ -115,7 +115,8 @@ package final class LoaderRunner: RowRunner {
             do throws(ImageError) {
                 let url = try NormalizedURL(row.url)
                 key = self.key(url)
-                image = try await loader.store(request(row, try url.url()), thumbnails: sizes)
+                // Rows come here when `answer` has found nothing.
+                image = try await loader.store(request(row, try url.url()), thumbnails: sizes, isAfterMiss: true)
             } catch {
                 throw RowFailure(error: RowError(error), attempts: error.details.attempts ?? 0)
             }
