@@ -35,7 +35,6 @@ struct EntryFormatTests {
         #expect(try read.metadata() == metadata)
         #expect(read.storedAt.milliseconds == 7)
         #expect(read.cacheTime.milliseconds == 8)
-        #expect(Array(read.payload ?? []) == payload)
         #expect(read.matches(key))
         #expect(!read.matches(CacheKey(url: key.url, variant: key.variant)))
     }

@@ -8,10 +8,14 @@
 // What Swift cannot see of Linux: variadic calls, calls without a wrapper in glibc, calls behind _GNU_SOURCE.
 // Each returns what the system call returns and leaves errno as it was set.
 
-/// openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS: no symbolic link on the way is followed and nothing
-/// above `directory` is reached. Where the kernel has no openat2, the path is walked with O_NOFOLLOW.
-/// O_CLOEXEC and O_NOFOLLOW are always added.
+/// openat2(2) with RESOLVE_NO_SYMLINKS, and RESOLVE_BENEATH where the path could climb: no symbolic link on the way is
+/// followed and nothing above `directory` is reached. Where the kernel has no openat2, the path is walked with
+/// O_NOFOLLOW. O_CLOEXEC and O_NOFOLLOW are always added.
 int larder_open_beneath(int directory, const char *path, int flags, mode_t mode);
+
+/// Opens a file beneath `directory` for reading and reads its beginning at once. Returns the descriptor and sets `done`
+/// to the bytes read; -1 where either failed, and then nothing is open: `done` is below zero where it was the reading.
+int larder_open_and_read(int directory, const char *path, void *buffer, size_t count, ssize_t *done);
 
 /// open(2), following symbolic links, with O_CLOEXEC.
 int larder_open(const char *path, int flags, mode_t mode);

@@ -6,7 +6,7 @@ enum EntryName {
     ) throws(Failure) -> Result {
         var storage = Storage()
         return try storage.with { (buffer) throws(Failure) in
-            write(hash, to: buffer, gap: 1)
+            write(hash, to: buffer)
             buffer[2] = 47
             return try body(UnsafePointer(buffer))
         }
@@ -20,7 +20,7 @@ enum EntryName {
     ) throws(Failure) -> Result {
         var storage = Storage()
         return try storage.with { (buffer) throws(Failure) in
-            write(hash, to: buffer, gap: 1)
+            write(hash, to: buffer)
             buffer[2] = 0
             return try body(UnsafePointer(buffer), UnsafePointer(buffer + 3))
         }
@@ -60,14 +60,31 @@ enum EntryName {
         return name[30] == 0 ? CacheKey.Hash(high: high, low: low) : nil
     }
 
-    private static func write(_ hash: CacheKey.Hash, to buffer: UnsafeMutablePointer<CChar>, gap: Int) {
-        func digit(_ value: UInt64) -> CChar { CChar(value < 10 ? 48 + value : 87 + value) }
-        for index in 0..<16 {
-            let shift = 60 - 4 * UInt64(index)
-            buffer[index < 2 ? index : index + gap] = digit(hash.high >> shift & 15)
-            buffer[16 + index + gap] = digit(hash.low >> shift & 15)
+    /// Writes the 32 digits and a zero, with one byte left free behind the first two.
+    private static func write(_ hash: CacheKey.Hash, to buffer: UnsafeMutablePointer<CChar>) {
+        let raw = UnsafeMutableRawPointer(buffer)
+        func put(_ word: UInt64, at offset: Int) {
+            raw.storeBytes(of: digits(UInt32(truncatingIfNeeded: word)), toByteOffset: offset, as: UInt64.self)
         }
-        buffer[32 + gap] = 0
+        put(hash.high >> 32, at: 1)
+        put(hash.high, at: 9)
+        put(hash.low >> 32, at: 17)
+        put(hash.low, at: 25)
+        buffer[0] = buffer[1]
+        buffer[1] = buffer[2]
+        buffer[33] = 0
+    }
+
+    /// Eight lower-case hex digits, the first in the lowest byte in memory.
+    private static func digits(_ number: UInt32) -> UInt64 {
+        // A digit a byte.
+        var spread = UInt64(number)
+        spread = (spread | spread << 16) & 0x0000_FFFF_0000_FFFF
+        spread = (spread | spread << 8) & 0x00FF_00FF_00FF_00FF
+        spread = (spread | spread << 4) & 0x0F0F_0F0F_0F0F_0F0F
+        let letters = (spread &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+        // From `0`, and for letters on to `a`.
+        return (spread &+ 0x3030_3030_3030_3030 &+ letters &* 39).bigEndian
     }
 
     private struct Storage {

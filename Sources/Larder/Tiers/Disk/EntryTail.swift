@@ -3,10 +3,8 @@ import Glibc
 /// Metadata and trailer of an entry file, checked: every length and checksum holds and the parts fill the
 /// metadata exactly, so that the accessors read at fixed offsets without further tests.
 package struct EntryTail: Sendable {
-    /// Ends with the trailer; begins at or before the metadata.
+    /// Metadata and trailer.
     private let bytes: [UInt8]
-    /// Where the metadata begins in `bytes`.
-    private let start: Int
     package let metadataLength: Int
     package let payloadLength: Int64
     package let payloadChecksum: UInt64
@@ -26,17 +24,19 @@ package struct EntryTail: Sendable {
         case unreadable(SystemError)
     }
 
+    /// Copies metadata and trailer out of the end of a file.
+    ///
     /// - Parameters:
     ///   - bytes: the last bytes of the file, the whole file at most.
     ///   - fileSize: the file's size.
-    package init(_ bytes: [UInt8], fileSize: Int64) throws(Fault) {
+    package init(_ bytes: UnsafeRawBufferPointer, fileSize: Int64) throws(Fault) {
         typealias Trailer = EntryFormat.Trailer
         let trailer = bytes.count - EntryFormat.trailerLength
         guard trailer >= 0, bytes.number(at: trailer + Trailer.magic, as: UInt64.self) == EntryFormat.magicNumber else {
             throw .notAnEntry
         }
         guard
-            EntryFormat.checksum(bytes[trailer..<trailer + Trailer.checksum])
+            EntryFormat.checksum(UnsafeRawBufferPointer(rebasing: bytes[trailer..<trailer + Trailer.checksum]))
                 == bytes.number(at: trailer + Trailer.checksum, as: UInt64.self)
         else { throw .damaged }
         let version = bytes.number(at: trailer + Trailer.version, as: UInt16.self)
@@ -50,11 +50,14 @@ package struct EntryTail: Sendable {
         else { throw .damaged }
         guard metadata <= trailer else { throw .needs(metadata + EntryFormat.trailerLength) }
         guard
-            EntryFormat.checksum(bytes[trailer - metadata..<trailer])
+            EntryFormat.checksum(UnsafeRawBufferPointer(rebasing: bytes[trailer - metadata..<trailer]))
                 == bytes.number(at: trailer + Trailer.metadataChecksum, as: UInt64.self)
         else { throw .damaged }
-        self.bytes = bytes
-        start = trailer - metadata
+        let length = metadata + EntryFormat.trailerLength
+        self.bytes = [UInt8](unsafeUninitializedCapacity: length) { own, count in
+            memcpy(own.baseAddress!, bytes.baseAddress! + trailer - metadata, length)
+            count = length
+        }
         metadataLength = metadata
         payloadLength = Int64(payload)
         payloadChecksum = bytes.number(at: trailer + Trailer.payloadChecksum, as: UInt64.self)
@@ -62,16 +65,14 @@ package struct EntryTail: Sendable {
         guard partsFillMetadata else { throw .damaged }
     }
 
-    /// Whether `bytes` is the whole file, so that the payload is at hand.
-    package var isWholeFile: Bool { Int64(start) == payloadLength }
-
-    /// The payload where the whole file was read.
-    package var payload: ArraySlice<UInt8>? { isWholeFile ? bytes[..<start] : nil }
+    package init(_ bytes: [UInt8], fileSize: Int64) throws(Fault) {
+        self = try bytes.withRawBytes { (bytes) throws(Fault) in try EntryTail(bytes, fileSize: fileSize) }
+    }
 
     private typealias Fixed = EntryFormat.Fixed
 
     private func number<Number: FixedWidthInteger>(_ offset: Int, as type: Number.Type = Number.self) -> Number {
-        bytes.number(at: start + offset, as: Number.self)
+        bytes.number(at: offset, as: Number.self)
     }
 
     private func length(_ offset: Int) -> Int {
@@ -87,13 +88,15 @@ package struct EntryTail: Sendable {
             && number(Fixed.urlLength, as: UInt32.self) != EntryFormat.absent
     }
 
-    /// The bytes of the part whose length stands at `offset`; nil where it is absent.
-    private func part(_ offset: Int) -> ArraySlice<UInt8>? {
+    /// Where the part is whose length stands at `offset`; nil where it is absent.
+    private func range(_ offset: Int) -> Range<Int>? {
         guard number(offset, as: UInt32.self) != EntryFormat.absent else { return nil }
-        var from = start + EntryFormat.fixedLength
+        var from = EntryFormat.fixedLength
         for earlier in stride(from: Fixed.urlLength, to: offset, by: 4) { from += length(earlier) }
-        return bytes[from..<from + length(offset)]
+        return from..<from + length(offset)
     }
+
+    private func part(_ offset: Int) -> ArraySlice<UInt8>? { range(offset).map { bytes[$0] } }
 
     private func text(_ offset: Int) -> String? { part(offset).map { String(decoding: $0, as: UTF8.self) } }
 
@@ -115,20 +118,22 @@ package struct EntryTail: Sendable {
 
     /// Whether every part of the key is that of `other`, byte by byte.
     package func matches(_ other: CacheKey) -> Bool {
-        hash == other.hash && equal(part(Fixed.urlLength), other.url)
-            && equal(part(Fixed.variantLength), other.variant)
-            && equal(part(Fixed.partitionLength), other.partition)
+        hash == other.hash && equal(Fixed.urlLength, other.url) && equal(Fixed.variantLength, other.variant)
+            && equal(Fixed.partitionLength, other.partition)
     }
 
-    private func equal(_ part: ArraySlice<UInt8>?, _ text: String?) -> Bool {
+    private func equal(_ offset: Int, _ text: String?) -> Bool {
+        let part = range(offset)
         guard let part, let text else { return part == nil && text == nil }
         // Byte by byte would cost as much as a system call.
         return text.utf8.withContiguousStorageIfAvailable { text in
-            part.withUnsafeBufferPointer { part in
-                part.count == text.count
-                    && (part.isEmpty || memcmp(part.baseAddress!, text.baseAddress!, part.count) == 0)
+            bytes.withUnsafeBufferPointer { bytes in
+                guard part.count == text.count, let base = bytes.baseAddress, let start = text.baseAddress else {
+                    return part.isEmpty && text.isEmpty
+                }
+                return memcmp(base + part.lowerBound, start, part.count) == 0
             }
-        } ?? part.elementsEqual(text.utf8)
+        } ?? bytes[part].elementsEqual(text.utf8)
     }
 
     private var flags: EntryFormat.Flags { EntryFormat.Flags(rawValue: number(Fixed.flags)) }
@@ -161,7 +166,7 @@ package struct EntryTail: Sendable {
         return .init(key: key, sha256: raw(Fixed.sourceSHA256, 32))
     }
 
-    private func raw(_ offset: Int, _ count: Int) -> [UInt8] { Array(bytes[start + offset..<start + offset + count]) }
+    private func raw(_ offset: Int, _ count: Int) -> [UInt8] { Array(bytes[offset..<offset + count]) }
 
     /// The image's header; nil where there is none or its format is unknown to this build.
     package var header: ImageHeader? {
@@ -170,7 +175,7 @@ package struct EntryTail: Sendable {
         else { return nil }
         return ImageHeader(
             format: format, width: count(Fixed.width) ?? 0, height: count(Fixed.height) ?? 0,
-            orientation: Orientation(rawValue: bytes[start + Fixed.orientation]) ?? .up,
+            orientation: Orientation(rawValue: bytes[Fixed.orientation]) ?? .up,
             hasOrientation: flags.contains(.hasOrientation),
             color: ImageHeader.Color(rawValue: name(Fixed.color, Fixed.colorLength)),
             bitDepth: count(Fixed.bitDepth), hasAlpha: flags.contains(.hasAlpha),
@@ -184,7 +189,7 @@ package struct EntryTail: Sendable {
     }
 
     private func name(_ offset: Int, _ count: Int) -> String {
-        String(decoding: bytes[start + offset..<start + offset + count].prefix { $0 != 0 }, as: UTF8.self)
+        String(decoding: bytes[offset..<offset + count].prefix { $0 != 0 }, as: UTF8.self)
     }
 
     /// The JSON part as it stands in the file.
@@ -218,9 +223,13 @@ package struct EntryTail: Sendable {
 extension [UInt8] {
     /// A little-endian number at an offset that was checked before.
     fileprivate func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number {
+        withUnsafeBytes { $0.number(at: offset, as: Number.self) }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    fileprivate func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number {
         precondition(offset >= 0 && offset + MemoryLayout<Number>.size <= count)
-        return withUnsafeBytes {
-            Number(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: Number.self))
-        }
+        return Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: Number.self))
     }
 }

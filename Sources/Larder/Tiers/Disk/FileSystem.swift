@@ -18,6 +18,10 @@ package protocol FileSystem: Sendable {
     /// Reads until `buffer` is full or the file ends; gives the bytes read.
     func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError)
         -> Int
+    /// Opens for reading and reads the beginning: a hit's first call. Fewer bytes than `buffer` takes need not be all.
+    func openAndRead(
+        _ name: UnsafePointer<CChar>, in directory: Int32, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> (descriptor: Int32, count: Int)
     /// Writes all of `bytes`.
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError)
     /// Copies within the kernel where it can; gives the bytes copied, 0 at the end.
@@ -40,6 +44,20 @@ package protocol FileSystem: Sendable {
     func blockSize(_ descriptor: Int32) throws(SystemError) -> Int64
     /// Writes everything of the file system to the device.
     func sync(_ descriptor: Int32) throws(SystemError)
+}
+
+extension FileSystem {
+    package func openAndRead(
+        _ name: UnsafePointer<CChar>, in directory: Int32, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> (descriptor: Int32, count: Int) {
+        let descriptor = try open(name, in: directory, .read, permissions: 0)
+        do throws(SystemError) {
+            return (descriptor, try read(descriptor, into: buffer, at: 0))
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
 }
 
 /// What a file is opened for.
@@ -83,6 +101,9 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
         self.call = call
         self.code = code
     }
+
+    /// Whether what was to be read is no file that can be: a folder or a pipe in a file's place.
+    var isNoFile: Bool { call == .read && (code == EISDIR || code == ESPIPE) }
 
     /// Whether the device, or what the user may use of it, is full.
     var isFull: Bool { code == ENOSPC || code == EDQUOT }

@@ -65,6 +65,18 @@ package struct PosixFileSystem: FileSystem {
         return done
     }
 
+    package func openAndRead(
+        _ name: UnsafePointer<CChar>, in directory: Int32, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> (descriptor: Int32, count: Int) {
+        while true {
+            var count = 0
+            let descriptor = larder_open_and_read(directory, name, buffer.baseAddress, buffer.count, &count)
+            if descriptor >= 0 { return (descriptor, count) }
+            let code = errno
+            if code != EINTR { throw SystemError(count < 0 ? .read : .open, code) }
+        }
+    }
+
     package func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) {
         var done = 0
         while done < bytes.count, let base = bytes.baseAddress {

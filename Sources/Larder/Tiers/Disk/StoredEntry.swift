@@ -12,6 +12,8 @@ package final class StoredEntry: Sendable {
     package let isStored: Bool
     let tail: EntryTail
     private let backing: Backing
+    /// The payload where it was read with the tail; not yet checked.
+    private let atHand: [UInt8]?
     private let volume: Volume
     private let base: StoredEntry?
 
@@ -21,13 +23,14 @@ package final class StoredEntry: Sendable {
     }
 
     init(
-        key: CacheKey, tail: EntryTail, backing: Backing, isStored: Bool, freshness: StoredFreshness? = nil,
-        volume: Volume
+        key: CacheKey, tail: EntryTail, backing: Backing, isStored: Bool, atHand: [UInt8]? = nil,
+        freshness: StoredFreshness? = nil, volume: Volume
     ) {
         self.key = key
         self.tail = tail
         self.backing = backing
         self.isStored = isStored
+        self.atHand = atHand
         self.freshness = freshness ?? tail.freshness
         self.volume = volume
         base = nil
@@ -38,6 +41,7 @@ package final class StoredEntry: Sendable {
         key = base.key
         tail = base.tail
         backing = base.backing
+        atHand = base.atHand
         isStored = base.isStored
         self.freshness = freshness
         volume = base.volume
@@ -98,13 +102,11 @@ package final class StoredEntry: Sendable {
         case .memory(let held):
             return held
         case .file(let descriptor):
-            if let held = tail.payload {
-                bytes = Array(held)
-            } else {
-                bytes = try read(descriptor)
-            }
+            bytes = if let atHand { atHand } else { try read(descriptor) }
         }
-        guard EntryFormat.checksum(bytes[...]) == tail.payloadChecksum else { throw setAside("checksum") }
+        guard bytes.withUnsafeBytes({ EntryFormat.checksum($0) }) == tail.payloadChecksum else {
+            throw setAside("checksum")
+        }
         return bytes
     }
 

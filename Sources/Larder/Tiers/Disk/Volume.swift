@@ -14,9 +14,11 @@ final class Volume: Sendable {
     /// Until when commits wait for the first count, in monotonic nanoseconds.
     let countAwaited = Lock<UInt64?>(nil)
     private let names: TemporaryNames
+    let fileSystem: any FileSystem
 
     init(directory: CacheDirectory, configuration: DiskTierConfiguration, time: any TimeSource, warner: Warner) {
         self.directory = directory
+        fileSystem = directory.fileSystem
         self.configuration = configuration
         self.time = time
         self.warner = warner
@@ -32,7 +34,6 @@ final class Volume: Sendable {
     /// Writes the index and ends its thread, which holds this object until then.
     func close() { index.close() }
 
-    var fileSystem: any FileSystem { directory.fileSystem }
     var partials: PartialStore { PartialStore(volume: self) }
     var cacheTime: Timestamp { ledger.cacheTime }
 
@@ -41,16 +42,11 @@ final class Volume: Sendable {
     /// In a new directory the count is known at once: folders that are not there hold nothing.
     private func countEmpty() {
         guard directory.readOnlyReason == nil, ledger.lastTotal == nil else { return }
-        var present: Set<Int> = []
         do throws(SystemError) {
-            try fileSystem.list(directory.root) { name in
-                if let folder = EntryName.folder(named: name) { present.insert(folder) }
-                return true
-            }
             try ledger.change { (change) throws(SystemError) in
+                let present = try directory.folders()
                 for folder in 0..<256 where !change.page.isKnown(folder) && !present.contains(folder) {
-                    // Looked at again under the lock: it may have been made since.
-                    _ = try change.recount(folder)
+                    change.page.set(folder, bytes: 0, count: 0)
                 }
             }
         } catch {
@@ -58,13 +54,14 @@ final class Volume: Sendable {
         }
     }
 
-    /// Counts the folders whose sums are not known, one after the other, so that others get their turn.
+    /// Counts the folders whose sums are not known, a few files at a time, so that others get their turn.
     func countUnknown() {
         guard directory.readOnlyReason == nil, ledger.lastTotal == nil else { return }
         do throws(SystemError) {
-            for folder in 0..<256 {
+            var folder = 0
+            while folder < 256 {
                 try ledger.change { (change) throws(SystemError) in
-                    if !change.page.isKnown(folder) { _ = try change.recount(folder) }
+                    _ = try change.recount(from: &folder, unknownOnly: true)
                 }
             }
         } catch {
@@ -77,28 +74,59 @@ final class Volume: Sendable {
     /// Opens and checks the entry of a key.
     func entry(for key: CacheKey) -> StoredEntry? {
         let descriptor: Int32
+        let beginning: [UInt8]
         do throws(SystemError) {
-            descriptor = try open(key.hash)
+            (descriptor, beginning) = try openAndRead(key.hash)
         } catch {
-            if !error.isMissing { warn(error, "cannot open a cache entry; it is fetched instead") }
+            if !error.isMissing, !error.isNoFile { warn(error, "cannot read a cache entry; it is fetched instead") }
             return nil
         }
         var kept = false
         defer { if !kept { fileSystem.close(descriptor) } }
-        guard let tail = readTail(descriptor, hash: key.hash), tail.matches(key), !isTooOld(tail) else { return nil }
+        guard let read = whole(beginning) ?? read(descriptor, hash: key.hash), read.tail.matches(key),
+            !isTooOld(read.tail)
+        else { return nil }
         kept = true
         index.used(key.hash)
-        return StoredEntry(key: key, tail: tail, backing: .file(descriptor), isStored: true, volume: self)
+        return StoredEntry(
+            key: key, tail: read.tail, backing: .file(descriptor), isStored: true, atHand: read.payload, volume: self)
+    }
+
+    private func openAndRead(_ hash: CacheKey.Hash) throws(SystemError) -> (descriptor: Int32, bytes: [UInt8]) {
+        var result: Result<Int32, SystemError> = .success(-1)
+        let bytes = [UInt8](unsafeUninitializedCapacity: EntryReader.first) { buffer, count in
+            do throws(SystemError) {
+                let room = UnsafeMutableRawBufferPointer(buffer)
+                let opened = try EntryName.withPath(hash) { (path) throws(SystemError) in
+                    try directory.fileSystem.openAndRead(path, in: directory.root, into: room)
+                }
+                count = opened.count
+                result = .success(opened.descriptor)
+            } catch {
+                result = .failure(error)
+            }
+        }
+        return (try result.get(), bytes)
+    }
+
+    /// The entry where those are the bytes of all of it. What does not hold is looked at again with care.
+    private func whole(_ bytes: consuming [UInt8]) -> EntryReader? {
+        guard bytes.count < EntryReader.first, let read = try? EntryReader(bytes), read.tail.kind == .entry else {
+            return nil
+        }
+        return read
     }
 
     /// The entry of that name, whatever its key; not counted as a use. For upkeep.
     func entry(of hash: CacheKey.Hash) -> StoredEntry? {
         guard let descriptor = try? open(hash) else { return nil }
-        guard let tail = readTail(descriptor, hash: hash), tail.hash == hash else {
+        guard let read = read(descriptor, hash: hash), read.tail.hash == hash else {
             fileSystem.close(descriptor)
             return nil
         }
-        return StoredEntry(key: tail.key, tail: tail, backing: .file(descriptor), isStored: true, volume: self)
+        return StoredEntry(
+            key: read.tail.key, tail: read.tail, backing: .file(descriptor), isStored: true, atHand: read.payload,
+            volume: self)
     }
 
     func open(_ hash: CacheKey.Hash) throws(SystemError) -> Int32 {
@@ -113,14 +141,14 @@ final class Volume: Sendable {
     }
 
     /// The tail of an open entry file; what is damaged is set aside.
-    func readTail(_ descriptor: Int32, hash: CacheKey.Hash) -> EntryTail? {
+    func read(_ descriptor: Int32, hash: CacheKey.Hash) -> EntryReader? {
         do throws(SystemError) {
             let status = try fileSystem.status(of: descriptor)
             guard status.kind == .file else { return nil }
             do throws(EntryTail.Fault) {
-                let tail = try EntryReader.tail(descriptor, size: status.size, fileSystem)
-                guard tail.kind == .entry else { throw .damaged }
-                return tail
+                let read = try EntryReader.read(descriptor, size: status.size, fileSystem)
+                guard read.tail.kind == .entry else { throw .damaged }
+                return read
             } catch {
                 switch error {
                 // A newer larder's: left alone, and replaced once the image was fetched.
@@ -152,7 +180,7 @@ final class Volume: Sendable {
         guard let descriptor = try? open(item.hash) else { return nil }
         defer { fileSystem.close(descriptor) }
         guard let status = try? fileSystem.status(of: descriptor),
-            let tail = readTail(descriptor, hash: item.hash)
+            let tail = read(descriptor, hash: item.hash)?.tail
         else { return nil }
         guard tail.hash == item.hash else {
             // Somebody put it there under another entry's name: it can never be a hit.

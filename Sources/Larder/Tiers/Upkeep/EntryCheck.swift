@@ -15,7 +15,7 @@ struct EntryCheck {
         let tail: EntryTail
         do {
             let status = try fileSystem.status(of: descriptor)
-            tail = try EntryReader.tail(descriptor, size: status.size, fileSystem)
+            tail = try EntryReader.read(descriptor, size: status.size, fileSystem).tail
         } catch let error as SystemError {
             return .unreadable(error)
         } catch EntryTail.Fault.unknownVersion {
