@@ -66,7 +66,28 @@ final class UsageLedger: @unchecked Sendable {
                 folder, bytes: items.reduce(0 as Int64) { $0.addingSaturated($1.bytes) }, count: items.count)
             return items
         }
+
+        /// Counts folders anew, from `folder` up to `end` and as long as they hold few files together; gives what is in
+        /// them. Folders are made under this lock: what is not there holds nothing.
+        mutating func recount(
+            from folder: inout Int, to end: Int = 256, unknownOnly: Bool = false
+        ) throws(SystemError) -> [FolderItem] {
+            let present = try ledger.directory.folders()
+            var items: [FolderItem] = []
+            while folder < end, items.count < UsageLedger.filesAtOnce {
+                if !present.contains(folder) {
+                    page.set(folder, bytes: 0, count: 0)
+                } else if !unknownOnly || !page.isKnown(folder) {
+                    items += try recount(folder)
+                }
+                folder += 1
+            }
+            return items
+        }
     }
+
+    /// Files that are looked at in one change: how long others wait.
+    private static let filesAtOnce = 1024
 
     /// Runs `body` alone. Marked folders are counted anew before.
     ///
@@ -173,6 +194,16 @@ extension Int64 {
 }
 
 extension CacheDirectory {
+    /// The folders of entries that are there.
+    func folders() throws(SystemError) -> Set<Int> {
+        var present: Set<Int> = []
+        try fileSystem.list(root) { name in
+            if let folder = EntryName.folder(named: name) { present.insert(folder) }
+            return true
+        }
+        return present
+    }
+
     /// The entries in a folder by name and status; nothing else that lies there is looked at.
     func entries(in folder: Int) throws(SystemError) -> [FolderItem] {
         let descriptor: Int32

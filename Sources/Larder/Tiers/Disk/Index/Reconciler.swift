@@ -20,18 +20,25 @@ struct Reconciler {
         let name = writer.name
         var unknown: [FolderItem] = []
         var isWhole = true
-        for folder in 0..<256 {
+        var folder = 0
+        while folder < 256 {
+            let first = folder
             let items: [FolderItem]
             do throws(SystemError) {
-                items = try volume.ledger.change { (change) throws(SystemError) in try change.recount(folder) }
+                // Rows are in the order of signed numbers: the upper half of the folders comes before the lower.
+                items = try volume.ledger.change { (change) throws(SystemError) in
+                    try change.recount(from: &folder, to: first < 128 ? 128 : 256)
+                }
             } catch {
                 volume.warn(error, "cannot count the cache's files")
                 isWhole = false
+                // That one is passed over, and those before it are counted next time.
+                folder += 1
                 continue
             }
             // Without an index the count is still of use.
             guard writer.breathe() || !writer.isStopping else { return }
-            isWhole = compare(items, folder, &unknown) && isWhole
+            isWhole = compare(items, first...folder - 1, &unknown) && isWhole
             if unknown.count >= Self.limit, !adopt(&unknown) { return }
         }
         guard adopt(&unknown) else { return }
@@ -51,13 +58,13 @@ struct Reconciler {
     }
 
     /// Adds to `unknown` what the index does not know, and drops rows without a file.
-    private func compare(_ items: [FolderItem], _ folder: Int, _ unknown: inout [FolderItem]) -> Bool {
+    private func compare(_ items: [FolderItem], _ folders: ClosedRange<Int>, _ unknown: inout [FolderItem]) -> Bool {
         var files: [CacheKey.Hash: FolderItem] = [:]
         files.reserveCapacity(items.count)
         for item in items { files[item.hash] = item }
         var gone: [CacheKey.Hash] = []
-        let first = CacheKey.Hash(high: UInt64(folder) << 56, low: 0)
-        let last = CacheKey.Hash(high: UInt64(folder) << 56 | (1 << 56 - 1), low: 0)
+        let first = CacheKey.Hash(high: UInt64(folders.lowerBound) << 56, low: 0)
+        let last = CacheKey.Hash(high: UInt64(folders.upperBound) << 56 | (1 << 56 - 1), low: 0)
         let known = writer.read { (database) throws(IndexDatabase.Failure) in
             try database.run(
                 "SELECT id, low, bytes, modified FROM entries WHERE id BETWEEN ? AND ?",
