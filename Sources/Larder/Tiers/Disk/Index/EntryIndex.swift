@@ -165,8 +165,7 @@ final class EntryIndex: Sendable {
             do throws(IndexDatabase.Failure) {
                 if reader?.name != name {
                     reader = nil
-                    guard let path = generation.path(name) else { return nil }
-                    reader = Reader(name: name, database: try IndexDatabase(path: path, creates: false))
+                    reader = Reader(name: name, database: try generation.open(name))
                 }
                 guard let database = reader?.database else { return nil }
                 return try body(database)
@@ -204,6 +203,8 @@ final class EntryIndex: Sendable {
         guard isComplete else { return nil }
         return read { (database) throws(IndexDatabase.Failure) in
             var found: [EvictionCandidate] = []
+            // Made where it is needed first: every commit would pay for it, and few caches have a limit of age.
+            try database.execute("CREATE INDEX IF NOT EXISTS by_age ON entries(aged)")
             try database.run(
                 "SELECT id, low, modified FROM entries WHERE aged < ? ORDER BY aged LIMIT ?",
                 [.integer(time.milliseconds), .integer(Int64(limit))]

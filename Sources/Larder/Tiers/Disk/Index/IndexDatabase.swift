@@ -18,7 +18,6 @@ final class IndexDatabase {
             expires INTEGER NOT NULL, modified INTEGER NOT NULL, private INTEGER NOT NULL, url TEXT NOT NULL, variant TEXT, format TEXT,
             width INTEGER, height INTEGER);
         CREATE UNIQUE INDEX by_id ON entries(id);
-        CREATE INDEX by_age ON entries(aged);
         CREATE TABLE failures(id INTEGER PRIMARY KEY, low INTEGER NOT NULL, code TEXT NOT NULL,
             url TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL);
         CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;

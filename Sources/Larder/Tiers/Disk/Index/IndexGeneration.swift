@@ -1,3 +1,4 @@
+import CSQLite
 import Glibc
 
 /// Which database is the index: `state/index` names it. A new one gets a new name, under a lock that every batch
@@ -31,8 +32,24 @@ struct IndexGeneration {
         return digits.count == 16 && ["", "-wal", "-shm", "-journal"].contains { rest.dropFirst(16) == suffix + $0 }
     }
 
+    /// Opens the database of that name, or makes it. SQLite goes by paths, and another directory may take this one's
+    /// place between the look at its path and the opening: then it is looked up where it is by now.
+    func open(_ name: String, creates: Bool = false) throws(IndexDatabase.Failure) -> IndexDatabase {
+        var failure = IndexDatabase.Failure(code: SQLITE_CANTOPEN, message: "the index has no path")
+        for _ in 0..<3 {
+            guard let path = path(name) else { throw failure }
+            do throws(IndexDatabase.Failure) {
+                return try IndexDatabase(path: path, creates: creates)
+            } catch {
+                failure = error
+                if path == self.path(name) { throw error }
+            }
+        }
+        throw failure
+    }
+
     /// Where SQLite opens it: the real path of the folder, wherever it was moved to.
-    func path(_ name: String) -> String? {
+    private func path(_ name: String) -> String? {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlink("/proc/self/fd/\(directory.state)", &buffer, buffer.count - 1)
         guard count > 0 else { return nil }
@@ -46,9 +63,8 @@ struct IndexGeneration {
         if let now = current(), now != old { return now }
         let number = CacheKey.Hash(high: .random(in: 0 ... .max), low: 0).description.prefix(16)
         let name = Self.prefix + number + Self.suffix
-        guard let path = path(name) else { throw SystemError(.open, ENOENT) }
         // Made before it is named: whoever reads the name finds it whole.
-        do throws(IndexDatabase.Failure) { _ = try IndexDatabase(path: path, creates: true) } catch {
+        do throws(IndexDatabase.Failure) { _ = try open(name, creates: true) } catch {
             removeOthers(than: old ?? "")
             throw SystemError(.write, EIO)
         }

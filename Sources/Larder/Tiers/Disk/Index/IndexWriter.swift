@@ -9,6 +9,8 @@ final class IndexWriter: @unchecked Sendable {
     private var database: IndexDatabase?
     private(set) var name: String?
     private var lastOrder = Int64.min
+    /// What the low bits of an order are made of: the system's generator would be a call each.
+    private var scatter = UInt64.random(in: .min ... .max)
     private var nextUpkeep: UInt64 = 0
     /// After a fault: when to try again, so that a full disk is not hammered.
     private var notBefore: UInt64 = 0
@@ -104,8 +106,7 @@ final class IndexWriter: @unchecked Sendable {
     // MARK: Opening
 
     private func openForReading() {
-        guard let name = generation.current(), let path = generation.path(name),
-            let database = try? IndexDatabase(path: path, creates: false),
+        guard let name = generation.current(), let database = try? generation.open(name),
             let complete = try? database.meta("complete")
         else { return }
         index.state.withLock { $0 = .init(name: name, isComplete: complete != 0) }
@@ -119,11 +120,10 @@ final class IndexWriter: @unchecked Sendable {
             do {
                 let name: String
                 if let found { name = found } else { name = try generation.replace(nil) }
-                guard let path = generation.path(name) else { throw SystemError(.open, ENOENT) }
                 // Under the lock, so that it is not deleted between the look and the opening.
                 let held = try volume.locks.hold(.generation, shared: true)
                 defer { held.release() }
-                let database = try IndexDatabase(path: path, creates: false)
+                let database = try generation.open(name)
                 let complete = try database.meta("complete")
                 self.database = database
                 self.name = name
@@ -182,10 +182,13 @@ final class IndexWriter: @unchecked Sendable {
         var unknown: [CacheKey.Hash] = []
         let done = batch { (database) throws(IndexDatabase.Failure) in
             unknown = []
+            let hasFailures = try database.number("SELECT EXISTS(SELECT 1 FROM failures)") != 0
             for (hash, change) in changes.sorted {
                 switch change {
                 case .used: if try !use(hash, database) { unknown.append(hash) }
-                case .stored(let row): try store(row, database)
+                case .stored(let row):
+                    try store(row, database)
+                    if hasFailures { try database.run("DELETE FROM failures WHERE id=?", [.integer(hash.id)]) }
                 case .removed:
                     try database.run(
                         "DELETE FROM entries WHERE id=? AND low=?", [.integer(hash.id), .integer(hash.lowBits)])
@@ -255,7 +258,6 @@ final class IndexWriter: @unchecked Sendable {
                 guard error.isConstraint else { throw error }
             }
         }
-        try database.run("DELETE FROM failures WHERE id=?", [.integer(row.hash.id)])
     }
 
     private static let insert = """
@@ -271,9 +273,15 @@ final class IndexWriter: @unchecked Sendable {
 
     /// The next place at the end of the order.
     private func nextOrder() -> Int64 {
-        let now = UseOrder.number(volume.ledger.cacheTime, Int64.random(in: 0..<1 << 19))
+        let now = UseOrder.number(volume.ledger.cacheTime, lowBits())
         lastOrder = now > lastOrder ? now : lastOrder + 1
         return lastOrder
+    }
+
+    /// 19 bits, so that two processes seldom want the same place.
+    private func lowBits() -> Int64 {
+        scatter = scatter &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return Int64(scatter >> 45)
     }
 
     // MARK: Adoption
@@ -292,7 +300,7 @@ final class IndexWriter: @unchecked Sendable {
         defer { index.state.withLock { $0.entered += rows.count } }
         return batch { (database) throws(IndexDatabase.Failure) in
             for row in rows {
-                var order = UseOrder.number(row.lastUse ?? now, Int64.random(in: 0..<1 << 19))
+                var order = UseOrder.number(row.lastUse ?? now, lowBits())
                 while true {
                     do throws(IndexDatabase.Failure) {
                         try database.run(Self.insertMissing, row.values(seq: order))
