@@ -42,3 +42,10 @@ enum DiskFixtures {
         return try writer.commit(metadata ?? self.metadata(key))
     }
 }
+
+extension [UInt8] {
+    /// As `==`, which takes seconds in a build for debugging.
+    func isSame(as other: [UInt8]) -> Bool {
+        count == other.count && (isEmpty || withUnsafeBytes { memcmp($0.baseAddress!, other, count) } == 0)
+    }
+}

@@ -82,6 +82,19 @@ struct DiskLimitTests {
         #expect(stored(tier, 0..<4) == [1, 2, 3])
     }
 
+    /// Who has an entry open reads it to its end, whatever becomes of its name.
+    @Test func whatIsEvictedIsReadToItsEnd() throws {
+        let tier = try tier { $0.maximumCount = 1 }
+        let payload = DiskFixtures.bytes(100_000)
+        try DiskFixtures.store(tier, DiskFixtures.key(1), payload)
+        let entry = try #require(tier.entry(for: DiskFixtures.key(1)))
+        tier.flush()
+        #expect(try DiskFixtures.store(tier, DiskFixtures.key(2), [1]).isStored)
+        #expect(stored(tier, 1...2) == [2])
+        #expect(try entry.payload().isSame(as: payload))
+        #expect(tier.usage?.count == 1)
+    }
+
     @Test func replacingCountsOnce() throws {
         let tier = try tier { _ in }
         for size in [10, 100_000, 5000] {

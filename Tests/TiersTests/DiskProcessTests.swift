@@ -40,7 +40,7 @@ struct DiskProcessTests {
 
     @Test func aCrowdHoldsOneLimit() throws {
         let result = try run([
-            "crowd", "--directory", directory.path, "--processes", "8", "--seconds", "3", "--keys", "400",
+            "crowd", "--directory", directory.path, "--processes", "8", "--seconds", "30", "--keys", "400",
         ])
         #expect(result.status == 0, "\(result.output)")
     }

@@ -14,7 +14,7 @@ struct DiskTierTests {
         let written = try DiskFixtures.store(tier, DiskFixtures.key(1), payload)
         #expect(written.isStored)
         for entry in [written, try #require(tier.entry(for: DiskFixtures.key(1)))] {
-            #expect(try entry.payload().elementsEqual(payload))
+            #expect(try entry.payload().isSame(as: payload))
             try entry.verifyPayload()
             #expect(entry.sha256 == SHA256.digest(payload))
             #expect(entry.header?.width == 640)
@@ -94,12 +94,12 @@ struct DiskTierTests {
         let new = try tier.refresh(old, metadata)
         #expect(new.isStored)
         let read = try #require(tier.entry(for: key))
-        #expect(try read.payload().elementsEqual(payload))
+        #expect(try read.payload().isSame(as: payload))
         #expect(read.sha256 == SHA256.digest(payload))
         #expect(read.freshness.freshUntil.milliseconds == 3_000_000_000_000)
         #expect(try read.metadata().fields["ETag"] == "\"v2\"")
         // Who has the old one open goes on reading it.
-        #expect(try old.payload().elementsEqual(payload))
+        #expect(try old.payload().isSame(as: payload))
         #expect(directory.files(under: "tmp") == [])
     }
 

@@ -28,7 +28,7 @@ struct PartialStoreTests {
         try Array(payload[170_000...]).withUnsafeBytes { try writer.append($0) }
         let entry = try writer.commit(DiskFixtures.metadata(key))
         #expect(entry.sha256 == SHA256.digest(payload))
-        #expect(try #require(tier.entry(for: key)).payload().elementsEqual(payload))
+        #expect(try #require(tier.entry(for: key)).payload().isSame(as: payload))
         #expect(directory.files(under: "tmp") == [])
     }
 
@@ -41,7 +41,7 @@ struct PartialStoreTests {
         try payload.withUnsafeBytes { try writer.append($0) }
         let entry = try writer.commit(DiskFixtures.metadata(key))
         #expect(entry.sha256 == SHA256.digest(payload))
-        #expect(try #require(tier.entry(for: key)).payload().elementsEqual(payload))
+        #expect(try #require(tier.entry(for: key)).payload().isSame(as: payload))
     }
 
     @Test func aDamagedBeginningIsForgotten() throws {
