@@ -19,7 +19,7 @@ default:
           storm  kills such workers at random moments        --kills --processes --keys --bytes
           crowd  lets such workers share a limit             --processes --seconds --keys --bytes
           fill   makes that many small entries               --count --from --old
-          bench  measures opening, hits and commits          --count --rounds --opening --hits --commits
+          bench  measures opening, hits and commits          --count --rounds --size --opening --hits --room --commits
         """)
     exit(2)
 }

@@ -1,0 +1,118 @@
+import Foundation
+import Larder
+
+extension Bench {
+    /// A bare open, fstat, read of the same bytes and close, over plain files, against a hit with its payload: looked up
+    /// by key, lengths, version, key and both checksums verified, the bytes handed over. In turns of one pass over all
+    /// files, so that what else the machine does falls on both.
+    ///
+    /// A million files want folders, so the plain ones lie in as many, under names as long. For comparison also in one
+    /// short-named folder: there the bare open alone costs less, because a folder that is opened again and again is
+    /// always at hand.
+    func hits(_ size: Int, _ tier: DiskTier, inOneFolder: Bool) throws -> Figure {
+        let images = OriginImages(largest: 0)
+        let number = 200
+        let bare = try BareFolder(beside: arguments.directory)
+        defer { bare.remove() }
+        var keys: [CacheKey] = []
+        var paths: [String] = []
+        for index in 0..<number {
+            let body = OriginImages.bytes(size, UInt64(index) + 1)
+            let key = CacheKey(url: "https://bench.example/\(size)/\(index).jpg")
+            let writer = try tier.begin(key)
+            try body.withUnsafeBytes { try writer.append($0) }
+            _ = try writer.commit(images.metadata(key))
+            keys.append(key)
+            paths.append(try bare.store(body, as: inOneFolder ? "\(index)" : key.file))
+        }
+        tier.flush()
+        let rounds = arguments.number("rounds", 7)
+        let passes = size > 50_000 ? 20 : 60
+        var ratios: [Double] = []
+        var best = (bare: Double.infinity, ours: Double.infinity)
+        for _ in 0..<rounds {
+            var sum = (bare: 0.0, ours: 0.0)
+            for _ in 0..<passes {
+                sum.bare += time { for path in paths { bareRead(path, size) } }
+                sum.ours += try time {
+                    for key in keys {
+                        guard let entry = tier.entry(for: key), try entry.payload().count == size else {
+                            fail("a hit was missed")
+                        }
+                    }
+                }
+            }
+            ratios.append(sum.ours / sum.bare)
+            let each = Double(number * passes) / 1e6
+            best = (min(best.bare, sum.bare / each), min(best.ours, sum.ours / each))
+        }
+        for key in keys { tier.remove(key) }
+        return Figure(
+            "hit of \(size) bytes, against open, fstat, read" + (inOneFolder ? " in one folder" : ""), ratios, " times",
+            target: inOneFolder ? nil : 1.5,
+            note: "best \(text(best.ours)) against \(text(best.bare)) µs")
+    }
+
+    private func bareRead(_ path: String, _ size: Int) {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        var status = stat()
+        guard file >= 0, fstat(file, &status) == 0 else { fail("bare file") }
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            count = read(file, buffer.baseAddress, size)
+        }
+        if bytes.count != size { fail("bare file") }
+        close(file)
+    }
+
+    /// What a fetch pays so that other processes wait for it: a lock, one more look, and the release.
+    func turns(_ tier: DiskTier) throws -> Figure {
+        let number = 5000
+        let keys = (0..<number).map { CacheKey(url: "https://bench.example/turn/\($0).jpg") }
+        var rounds: [Double] = []
+        for _ in 0..<arguments.number("rounds", 7) {
+            let seconds = time {
+                for key in keys {
+                    guard let lock = tier.tryLock(for: key), tier.entry(for: key) == nil else { fail("no turn") }
+                    lock.release()
+                }
+            }
+            rounds.append(seconds / Double(number) * 1e6)
+        }
+        return Figure("turn to fetch: lock, look again, release", rounds, " µs", target: nil)
+    }
+}
+
+/// Plain files beside the cache, for the bare side.
+struct BareFolder {
+    private let folder: String
+
+    init(beside directory: String) throws {
+        let parent = URL(fileURLWithPath: directory).deletingLastPathComponent().path
+        folder = "\(parent)/bare-\(getpid())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    }
+
+    func path(_ index: Int) -> String { "\(folder)/\(index)" }
+
+    /// A bare write and rename, and the unlink of another file.
+    func store(_ index: Int, _ body: [UInt8], removing old: String?) {
+        let file = open("\(folder)/tmp", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0, write(file, body, body.count) == body.count else { fail("bare write") }
+        close(file)
+        guard rename("\(folder)/tmp", path(index)) == 0 else { fail("bare rename") }
+        if let old, unlink(old) != 0 { fail("bare unlink of \(old)") }
+    }
+
+    /// A file by that name, in a folder where the name has one.
+    func store(_ body: [UInt8], as name: String) throws -> String {
+        let path = "\(folder)/\(name)"
+        try FileManager.default.createDirectory(
+            atPath: URL(fileURLWithPath: path).deletingLastPathComponent().path, withIntermediateDirectories: true)
+        let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0, write(file, body, body.count) == body.count else { fail("bare write") }
+        close(file)
+        return path
+    }
+
+    func remove() { try? FileManager.default.removeItem(atPath: folder) }
+}
