@@ -42,6 +42,18 @@ static int walk(int directory, const char *path, int flags, mode_t mode) {
     }
 }
 
+static int resolve(int directory, const char *path, int flags, mode_t mode, uint64_t guards) {
+    if (!atomic_load_explicit(&without_openat2, memory_order_relaxed)) {
+        struct open_how how = {
+            .flags = (uint64_t)flags, .mode = (flags & O_CREAT) ? mode : 0, .resolve = RESOLVE_NO_SYMLINKS | guards};
+        long fd = syscall(SYS_openat2, directory, path, &how, sizeof how);
+        // EAGAIN: a rename on the way could not be ruled out; the walk answers it.
+        if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN)) return (int)fd;
+        if (errno == ENOSYS) atomic_store_explicit(&without_openat2, true, memory_order_relaxed);
+    }
+    return walk(directory, path, flags, mode);
+}
+
 int larder_open_beneath(int directory, const char *path, int flags, mode_t mode) {
     flags |= O_CLOEXEC | O_NOFOLLOW;
     bool may_climb = path[0] == '/', is_name = true;
@@ -51,24 +63,13 @@ int larder_open_beneath(int directory, const char *path, int flags, mode_t mode)
     }
     // One name that is no link leads nowhere else.
     if (is_name && !may_climb) return openat(directory, path, flags, mode);
-    if (!atomic_load_explicit(&without_openat2, memory_order_relaxed)) {
-        struct open_how how = {
-            .flags = (uint64_t)flags,
-            .mode = (flags & O_CREAT) ? mode : 0,
-            // What neither climbs nor follows a link stays beneath; RESOLVE_BENEATH would look again at the end, at
-            // a third of the cost of the call.
-            .resolve = RESOLVE_NO_SYMLINKS | (may_climb ? RESOLVE_BENEATH : 0),
-        };
-        long fd = syscall(SYS_openat2, directory, path, &how, sizeof how);
-        // EAGAIN: a rename on the way could not be ruled out; the walk answers it.
-        if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN)) return (int)fd;
-        if (errno == ENOSYS) atomic_store_explicit(&without_openat2, true, memory_order_relaxed);
-    }
-    return walk(directory, path, flags, mode);
+    // What neither climbs nor follows a link stays beneath; RESOLVE_BENEATH would look again at the end, at a third of
+    // the cost of the call.
+    return resolve(directory, path, flags, mode, may_climb ? RESOLVE_BENEATH : 0);
 }
 
 int larder_open_and_read(int directory, const char *path, void *buffer, size_t count, ssize_t *done) {
-    int fd = larder_open_beneath(directory, path, O_RDONLY | O_NONBLOCK, 0);
+    int fd = resolve(directory, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0, 0);
     if (fd < 0) return fd;
     // Not pread: as a cancellation point it costs more where there is more than one thread.
     *done = syscall(SYS_pread64, fd, buffer, count, (off_t)0);

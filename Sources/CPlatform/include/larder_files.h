@@ -13,8 +13,9 @@
 /// O_NOFOLLOW. O_CLOEXEC and O_NOFOLLOW are always added.
 int larder_open_beneath(int directory, const char *path, int flags, mode_t mode);
 
-/// Opens a file beneath `directory` for reading and reads its beginning at once. Returns the descriptor and sets `done`
-/// to the bytes read; -1 where either failed, and then nothing is open: `done` is below zero where it was the reading.
+/// Opens a file beneath `directory`, by a path of names alone, for reading, and reads its beginning at once. Returns the
+/// descriptor and sets `done` to the bytes read; -1 where either failed, and then nothing is open: `done` is below zero
+/// where it was the reading.
 int larder_open_and_read(int directory, const char *path, void *buffer, size_t count, ssize_t *done);
 
 /// open(2), following symbolic links, with O_CLOEXEC.

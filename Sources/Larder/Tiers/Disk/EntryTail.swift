@@ -4,7 +4,7 @@ import Glibc
 /// metadata exactly, so that the accessors read at fixed offsets without further tests.
 package struct EntryTail: Sendable {
     /// Metadata and trailer.
-    private let bytes: [UInt8]
+    private let bytes: HeldBytes
     package let metadataLength: Int
     package let payloadLength: Int64
     package let payloadChecksum: UInt64
@@ -53,11 +53,7 @@ package struct EntryTail: Sendable {
             EntryFormat.checksum(UnsafeRawBufferPointer(rebasing: bytes[trailer - metadata..<trailer]))
                 == bytes.number(at: trailer + Trailer.metadataChecksum, as: UInt64.self)
         else { throw .damaged }
-        let length = metadata + EntryFormat.trailerLength
-        self.bytes = [UInt8](unsafeUninitializedCapacity: length) { own, count in
-            memcpy(own.baseAddress!, bytes.baseAddress! + trailer - metadata, length)
-            count = length
-        }
+        self.bytes = HeldBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[(trailer - metadata)...]))
         metadataLength = metadata
         payloadLength = Int64(payload)
         payloadChecksum = bytes.number(at: trailer + Trailer.payloadChecksum, as: UInt64.self)
@@ -72,7 +68,7 @@ package struct EntryTail: Sendable {
     private typealias Fixed = EntryFormat.Fixed
 
     private func number<Number: FixedWidthInteger>(_ offset: Int, as type: Number.Type = Number.self) -> Number {
-        bytes.number(at: offset, as: Number.self)
+        bytes.with { $0.number(at: offset, as: Number.self) }
     }
 
     private func length(_ offset: Int) -> Int {
@@ -96,9 +92,9 @@ package struct EntryTail: Sendable {
         return from..<from + length(offset)
     }
 
-    private func part(_ offset: Int) -> ArraySlice<UInt8>? { range(offset).map { bytes[$0] } }
-
-    private func text(_ offset: Int) -> String? { part(offset).map { String(decoding: $0, as: UTF8.self) } }
+    private func text(_ offset: Int) -> String? {
+        range(offset).map { part in bytes.with { String(decoding: $0[part], as: UTF8.self) } }
+    }
 
     package var hash: CacheKey.Hash {
         CacheKey.Hash(
@@ -124,16 +120,15 @@ package struct EntryTail: Sendable {
 
     private func equal(_ offset: Int, _ text: String?) -> Bool {
         let part = range(offset)
-        guard let part, let text else { return part == nil && text == nil }
-        // Byte by byte would cost as much as a system call.
-        return text.utf8.withContiguousStorageIfAvailable { text in
-            bytes.withUnsafeBufferPointer { bytes in
+        guard let part, var text else { return part == nil && text == nil }
+        return text.withUTF8 { text in
+            bytes.with { bytes in
                 guard part.count == text.count, let base = bytes.baseAddress, let start = text.baseAddress else {
                     return part.isEmpty && text.isEmpty
                 }
                 return memcmp(base + part.lowerBound, start, part.count) == 0
             }
-        } ?? bytes[part].elementsEqual(text.utf8)
+        }
     }
 
     private var flags: EntryFormat.Flags { EntryFormat.Flags(rawValue: number(Fixed.flags)) }
@@ -166,7 +161,7 @@ package struct EntryTail: Sendable {
         return .init(key: key, sha256: raw(Fixed.sourceSHA256, 32))
     }
 
-    private func raw(_ offset: Int, _ count: Int) -> [UInt8] { Array(bytes[offset..<offset + count]) }
+    private func raw(_ offset: Int, _ count: Int) -> [UInt8] { bytes.with { Array($0[offset..<offset + count]) } }
 
     /// The image's header; nil where there is none or its format is unknown to this build.
     package var header: ImageHeader? {
@@ -175,7 +170,7 @@ package struct EntryTail: Sendable {
         else { return nil }
         return ImageHeader(
             format: format, width: count(Fixed.width) ?? 0, height: count(Fixed.height) ?? 0,
-            orientation: Orientation(rawValue: bytes[Fixed.orientation]) ?? .up,
+            orientation: Orientation(rawValue: number(Fixed.orientation, as: UInt8.self)) ?? .up,
             hasOrientation: flags.contains(.hasOrientation),
             color: ImageHeader.Color(rawValue: name(Fixed.color, Fixed.colorLength)),
             bitDepth: count(Fixed.bitDepth), hasAlpha: flags.contains(.hasAlpha),
@@ -189,11 +184,13 @@ package struct EntryTail: Sendable {
     }
 
     private func name(_ offset: Int, _ count: Int) -> String {
-        String(decoding: bytes[offset..<offset + count].prefix { $0 != 0 }, as: UTF8.self)
+        bytes.with { String(decoding: $0[offset..<offset + count].prefix { $0 != 0 }, as: UTF8.self) }
     }
 
     /// The JSON part as it stands in the file.
-    package var json: ArraySlice<UInt8> { part(Fixed.jsonLength) ?? [] }
+    package var json: ArraySlice<UInt8> {
+        range(Fixed.jsonLength).map { part in bytes.with { Array($0[part])[...] } } ?? []
+    }
 
     /// The text of a member of the JSON part whose text needs no escapes, found without reading the rest. A quotation
     /// mark inside of a JSON text is escaped, so what is looked for cannot stand in one.
@@ -220,10 +217,20 @@ package struct EntryTail: Sendable {
     }
 }
 
-extension [UInt8] {
-    /// A little-endian number at an offset that was checked before.
-    fileprivate func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number {
-        withUnsafeBytes { $0.number(at: offset, as: Number.self) }
+/// Bytes that never change. An array would do, but for the search of its type each time one is made: a hit makes one.
+private final class HeldBytes: @unchecked Sendable {
+    // Sendable: written in `init` alone.
+    private let held: UnsafeMutableRawBufferPointer
+
+    init(copying bytes: UnsafeRawBufferPointer) {
+        held = .allocate(byteCount: bytes.count, alignment: 8)
+        held.copyMemory(from: bytes)
+    }
+
+    deinit { held.deallocate() }
+
+    func with<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        withExtendedLifetime(self) { body(UnsafeRawBufferPointer(held)) }
     }
 }
 
