@@ -2,14 +2,13 @@ import Foundation
 import Larder
 
 extension Bench {
-    /// A bare open, fstat, read of the same bytes and close, over plain files, against a hit with its payload: looked up
-    /// by key, lengths, version, key and both checksums verified, the bytes handed over. In turns of one pass over all
-    /// files, so that what else the machine does falls on both.
+    /// A bare open, fstat and read of the same bytes, against a hit with its payload: looked up by key, lengths, version,
+    /// key and both checksums verified, the bytes handed over. The bare side reads the entries' own files, by their paths
+    /// and as long as fstat says: no cache of a million files could lay them out otherwise. In turns of one pass over all
+    /// of them, so that what else the machine does falls on both.
     ///
-    /// A million files want folders, so the plain ones lie in as many, under names as long. For comparison also in one
-    /// short-named folder: there the bare open alone costs less, because a folder that is opened again and again is
-    /// always at hand.
-    func hits(_ size: Int, _ tier: DiskTier, inOneFolder: Bool) throws -> Figure {
+    /// For comparison also against plain files of the payload alone, side by side in one folder under short names.
+    func hits(_ size: Int, _ tier: DiskTier, plain: Bool) throws -> Figure {
         let images = OriginImages(largest: 0)
         let number = 200
         let bare = try BareFolder(beside: arguments.directory)
@@ -23,7 +22,8 @@ extension Bench {
             try body.withUnsafeBytes { try writer.append($0) }
             _ = try writer.commit(images.metadata(key))
             keys.append(key)
-            paths.append(try bare.store(body, as: inOneFolder ? "\(index)" : key.file))
+            bare.store(index, body, removing: nil)
+            paths.append(plain ? bare.path(index) : "\(arguments.directory)/\(key.file)")
         }
         tier.flush()
         let rounds = arguments.number("rounds", 7)
@@ -33,7 +33,7 @@ extension Bench {
         for _ in 0..<rounds {
             var sum = (bare: 0.0, ours: 0.0)
             for _ in 0..<passes {
-                sum.bare += time { for path in paths { bareRead(path, size) } }
+                sum.bare += time { for path in paths { bareRead(path) } }
                 sum.ours += try time {
                     for key in keys {
                         guard let entry = tier.entry(for: key), try entry.payload().count == size else {
@@ -48,15 +48,16 @@ extension Bench {
         }
         for key in keys { tier.remove(key) }
         return Figure(
-            "hit of \(size) bytes, against open, fstat, read" + (inOneFolder ? " in one folder" : ""), ratios, " times",
-            target: inOneFolder ? nil : 1.5,
+            "hit of \(size) bytes, against open, fstat, read" + (plain ? " of plain files in one folder" : ""), ratios,
+            " times", target: plain ? nil : 1.5,
             note: "best \(text(best.ours)) against \(text(best.bare)) µs")
     }
 
-    private func bareRead(_ path: String, _ size: Int) {
+    private func bareRead(_ path: String) {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         var status = stat()
         guard file >= 0, fstat(file, &status) == 0 else { fail("bare file") }
+        let size = Int(status.st_size)
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             count = read(file, buffer.baseAddress, size)
         }
@@ -101,17 +102,6 @@ struct BareFolder {
         close(file)
         guard rename("\(folder)/tmp", path(index)) == 0 else { fail("bare rename") }
         if let old, unlink(old) != 0 { fail("bare unlink of \(old)") }
-    }
-
-    /// A file by that name, in a folder where the name has one.
-    func store(_ body: [UInt8], as name: String) throws -> String {
-        let path = "\(folder)/\(name)"
-        try FileManager.default.createDirectory(
-            atPath: URL(fileURLWithPath: path).deletingLastPathComponent().path, withIntermediateDirectories: true)
-        let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0, write(file, body, body.count) == body.count else { fail("bare write") }
-        close(file)
-        return path
     }
 
     func remove() { try? FileManager.default.removeItem(atPath: folder) }

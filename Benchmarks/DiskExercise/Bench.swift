@@ -28,8 +28,8 @@ struct Bench {
                 // Nothing goes on behind.
                 tier.reconcile()
                 for size in sizes {
-                    show(try hits(size, tier, inOneFolder: false))
-                    show(try hits(size, tier, inOneFolder: true))
+                    show(try hits(size, tier, plain: false))
+                    show(try hits(size, tier, plain: true))
                 }
                 show(try turns(tier))
                 tier.close()
