@@ -123,6 +123,10 @@ void larder_scale_across(const float *line, uint32_t channels, const larder_filt
 void larder_combine(const float *const *rows, const float *weights, uint32_t taps, size_t count, bool alpha,
                     uint8_t *out);
 
+// Sums over one row of RGBA: of the pixels from columns[i] to columns[i + 1] red, green and blue, each times alpha, and
+// 255 times alpha, into sums[4 * i] and behind.
+void larder_sum_cells(const void *pixels, const uint32_t *columns, size_t count, uint32_t *sums);
+
 void larder_flag_raise(int32_t *flag);
 bool larder_flag_is_raised(const int32_t *flag);
 

@@ -1,3 +1,4 @@
+import CImageCodecs
 import Foundation
 
 extension ThumbHash {
@@ -52,6 +53,10 @@ extension ThumbHash {
             // What is premultiplied sums up to the average that the visible has.
             let average = sum.w > 0 ? sum / sum.w : SIMD4()
             hasAlpha = sum.w < Double(pixels.count)
+            luminance.reserveCapacity(pixels.count)
+            first.reserveCapacity(pixels.count)
+            second.reserveCapacity(pixels.count)
+            alpha.reserveCapacity(pixels.count)
             for pixel in pixels {
                 let color = pixel + average * (1 - pixel.w)
                 luminance.append((color.x + color.y + color.z) / 3)
@@ -64,30 +69,32 @@ extension ThumbHash {
         /// The mean of each target pixel's part of the picture: red, green, blue premultiplied, and alpha, 0 to 1.
         private static func averages(_ bitmap: Bitmap, _ width: Int, _ height: Int) -> [SIMD4<Double>] {
             bitmap.withPixels { pixels in
-                (0..<width * height).map { index in
-                    let (x, y) = (index % width, index / width)
-                    let columns = (x * bitmap.width / width)..<((x + 1) * bitmap.width / width)
-                    let rows = (y * bitmap.height / height)..<((y + 1) * bitmap.height / height)
-                    guard columns.count * rows.count > 1 else {
-                        // To the bit what the format's own implementation has.
-                        let at = y * bitmap.stride + 4 * x
+                guard bitmap.width > width || bitmap.height > height else {
+                    // To the bit what the format's own implementation has.
+                    return (0..<width * height).map { index in
+                        let at = index / width * bitmap.stride + 4 * (index % width)
                         let color = SIMD4(Double(pixels[at]), Double(pixels[at + 1]), Double(pixels[at + 2]), 255)
                         return color * (Double(pixels[at + 3]) / 255 / 255)
                     }
-                    var sum = SIMD4<Double>()
+                }
+                let columns = (0...width).map { UInt32($0 * bitmap.width / width) }
+                // A row of 66,000 pixels for each of ours would be needed to overflow.
+                var sums = [SIMD4<UInt32>](repeating: .zero, count: width)
+                return (0..<height).flatMap { y in
+                    let rows = (y * bitmap.height / height)..<((y + 1) * bitmap.height / height)
+                    var means = [SIMD4<Double>](repeating: .zero, count: width)
                     for row in rows {
-                        var part = SIMD4<UInt32>()
-                        for column in columns {
-                            var color = pixels.loadUnaligned(
-                                fromByteOffset: row * bitmap.stride + 4 * column, as: SIMD4<UInt8>.self)
-                            let alpha = UInt32(color.w)
-                            color.w = 255
-                            // A row of more than 66,000 pixels for each of ours would be needed to overflow.
-                            part &+= SIMD4<UInt32>(truncatingIfNeeded: color) &* alpha
+                        sums.withUnsafeMutableBytes { sums in
+                            larder_sum_cells(
+                                pixels.baseAddress?.advanced(by: row * bitmap.stride), columns, width,
+                                sums.baseAddress?.assumingMemoryBound(to: UInt32.self))
                         }
-                        sum += SIMD4<Double>(part)
+                        for x in 0..<width { means[x] += SIMD4<Double>(sums[x]) }
                     }
-                    return sum / Double(255 * 255 * columns.count * rows.count)
+                    for x in 0..<width {
+                        means[x] /= Double(255 * 255 * Int(columns[x + 1] - columns[x]) * rows.count)
+                    }
+                    return means
                 }
             }
         }
@@ -102,24 +109,28 @@ extension ThumbHash {
 
         init(_ small: Small, _ channel: [Double], _ across: Int, _ down: Int) {
             let (width, height) = (small.width, small.height)
-            let columns = waves(across, width)
-            let rows = waves(down, height)
-            // In the order of the format's own implementation, whose rounding errors decide where a factor is about 0.
-            func factor(_ across: Int, _ down: Int) -> Double {
-                var sum = 0.0
+            // In the order of the format's own implementation, whose rounding errors decide where a factor is about 0;
+            // eight frequencies side by side.
+            let pairs = [(across: 0, down: 0)] + Frequencies(across, down).pairs
+            var sums: [Double] = []
+            for first in stride(from: 0, to: pairs.count, by: 8) {
+                let some = pairs[first..<min(first + 8, pairs.count)]
+                let columns = waves(some.map(\.across), width)
+                let rows = waves(some.map(\.down), height)
+                var sum = SIMD8<Double>.zero
                 channel.withUnsafeBufferPointer { channel in
-                    columns[across].withUnsafeBufferPointer { wave in
+                    columns.withUnsafeBufferPointer { columns in
                         for y in 0..<height {
-                            let rise = rows[down][y]
-                            for x in 0..<width { sum += channel[y &* width &+ x] * wave[x] * rise }
+                            let rise = rows[y]
+                            for x in 0..<width { sum += channel[y &* width &+ x] * columns[x] * rise }
                         }
                     }
                 }
-                return sum / Double(width * height)
+                sums += some.indices.map { sum[$0 - first] / Double(width * height) }
             }
-            let factors = Frequencies(across, down).pairs.map { factor($0.across, $0.down) }
+            let factors = sums.dropFirst()
             let greatest = factors.reduce(0) { max($0, abs($1)) }
-            constant = factor(0, 0)
+            constant = sums[0]
             // A plain area has no frequencies, only rounding errors: the same hash on every machine.
             scale = greatest < 1e-9 ? 0 : greatest
             nibbles = factors.map { [scale] in UInt8(halfUp(scale > 0 ? 15 * (0.5 + 0.5 / scale * $0) : 0)) }
@@ -127,10 +138,14 @@ extension ThumbHash {
     }
 }
 
-/// The cosines of each frequency below `count`, at the middle of each pixel along a side.
-private func waves(_ count: Int, _ length: Int) -> [[Double]] {
-    (0..<count).map { frequency in
-        (0..<length).map { cos(.pi / Double(length) * Double(frequency) * (Double($0) + 0.5)) }
+/// For the middle of each pixel along a side the cosines of up to eight frequencies.
+private func waves(_ frequencies: [Int], _ length: Int) -> [SIMD8<Double>] {
+    (0..<length).map { position in
+        var wave = SIMD8<Double>.zero
+        for (index, frequency) in frequencies.enumerated() {
+            wave[index] = cos(.pi / Double(length) * Double(frequency) * (Double(position) + 0.5))
+        }
+        return wave
     }
 }
 
