@@ -104,25 +104,33 @@ format: ## mend the formatting
 clean: ## remove what was built
 	rm -rf .build
 
-# Installs the C libraries that are missing; says what to do where it cannot.
+# Installs the C libraries that are missing; where that fails, names those that it cannot have and the command.
 deps:
 	@command -v $(SWIFT) >/dev/null 2>&1 || { \
 	    echo "make: the Swift toolchain (6.2 or later) is missing: see https://swift.org/install" >&2; exit 1; }; \
 	missing=; command -v pkg-config >/dev/null 2>&1 || missing=pkg-config; \
 	for pair in $(PACKAGES); do \
-	    pkg-config --exists "$${pair#*:}" 2>/dev/null || missing="$$missing $${pair%%:*}"; \
+	    pkg-config --exists "$${pair#*:}" 2>/dev/null || missing="$${missing:+$$missing }$${pair%%:*}"; \
 	done; \
 	[ -n "$$missing" ] || exit 0; \
-	if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
-	command="$${sudo:+$$sudo }apt-get install -y --no-install-recommends $$missing"; \
-	echo "make: installing$${missing:+ }$$missing"; \
 	if ! command -v apt-get >/dev/null 2>&1; then \
 	    echo "make: missing packages (Debian's names): $$missing" >&2; exit 1; \
 	fi; \
-	if [ -n "$$sudo" ] && ! command -v sudo >/dev/null 2>&1; then \
-	    echo "make: missing packages:$$missing. As root, run: apt-get install -y $$missing" >&2; exit 1; \
+	install="apt-get install -y --no-install-recommends"; \
+	if [ "$$(id -u)" = 0 ]; then sudo=; \
+	elif command -v sudo >/dev/null 2>&1; then sudo="sudo "; \
+	else \
+	    echo "make: missing packages: $$missing" >&2; \
+	    echo "make: as root, run: $$install $$missing" >&2; exit 1; \
 	fi; \
+	echo "make: installing $$missing"; \
 	export DEBIAN_FRONTEND=noninteractive; \
-	{ $$command >/dev/null 2>&1 || { $$sudo apt-get update >/dev/null && $$command >/dev/null; }; } || { \
-	    echo "make: these packages could not be installed: $$missing" >&2; \
-	    echo "make: try: $$command" >&2; exit 1; }
+	$$sudo$$install $$missing >/dev/null 2>&1 && exit 0; \
+	$${sudo}apt-get update >/dev/null; \
+	$$sudo$$install $$missing >/dev/null && exit 0; \
+	left=; for package in $$missing; do \
+	    $$sudo$$install $$package >/dev/null 2>&1 || left="$${left:+$$left }$$package"; \
+	done; \
+	[ -n "$$left" ] || exit 0; \
+	echo "make: could not be installed: $$left" >&2; \
+	echo "make: try: $$sudo$$install $$left" >&2; exit 1

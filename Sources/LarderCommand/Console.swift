@@ -6,6 +6,8 @@ struct Console: Sendable {
     var out: @Sendable ([UInt8]) throws(BrokenPipe) -> Void
     var err: @Sendable ([UInt8]) -> Void
     var environment: [String: String]
+    /// How the program was called, for commands to copy.
+    var program = "larder"
     /// Of messages for people; JSON stays English.
     var language: MessageLanguage { MessageLanguage(environment: environment) }
     /// Whether each stream is a terminal.
@@ -25,6 +27,7 @@ struct Console: Sendable {
             out: { (bytes) throws(BrokenPipe) in if !writeAll(1, bytes) { throw BrokenPipe() } },
             err: { _ = writeAll(2, $0) },
             environment: ProcessInfo.processInfo.environment,
+            program: CommandLine.arguments.first.flatMap { $0.contains("/") ? $0 : nil } ?? "larder",
             outIsTerminal: isatty(1) == 1, errIsTerminal: isatty(2) == 1)
     }
 

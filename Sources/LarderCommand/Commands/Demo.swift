@@ -48,7 +48,9 @@ struct DemoCommand: Sendable {
         } catch {
             throw CommandFailure("the sample images cannot be served: \(error)")
         }
-        let manifest = try arguments.string("manifest") ?? NSTemporaryDirectory() + "/larder-sample.jsonl"
+        let manifest =
+            try arguments.string("manifest")
+            ?? URL(filePath: NSTemporaryDirectory()).appending(path: "larder-sample.jsonl").path
         try write(names, origin, to: manifest)
         console.note("\(names.count) sample images are served on 127.0.0.1:\(origin.port); the list is \(manifest).")
         console.note("Two of its rows fail on purpose: one image is missing, one is no image.\n")
@@ -61,9 +63,11 @@ struct DemoCommand: Sendable {
 
             The two failures were meant to be: this is how they look, and why the exit status is 1.
             Try next:
-              larder prefetch \(manifest) --offline --cache \(cache)     again, from the cache alone
-              larder inspect --deep \(cache)/??/*                what lies there
-              make run MANIFEST=urls.txt                      your own list
+              \(console.program) prefetch \(manifest) --offline --cache \(cache)
+                                              again, from the cache alone
+              \(console.program) inspect --deep \(cache)/??/*
+                                              what lies there
+              make run MANIFEST=urls.txt      your own list
             """)
         return status
     }

@@ -272,13 +272,15 @@ struct PrefetchCommand: Sendable {
         if summary.tally.failure > summary.tally.filtered {
             lines.append("Try the rest again:  " + (try retryCommand(cache)))
         }
-        if summary.tally.success > 0 { lines.append("See what is there:   larder serve \(quoted(cache))") }
+        if summary.tally.success > 0 {
+            lines.append("See what is there:   \(quoted(console.program)) serve \(quoted(cache))")
+        }
         console.note(lines.joined(separator: "\n"))
     }
 
     /// What fetches the rows that failed.
     private func retryCommand(_ cache: String) throws -> String {
-        var words = ["larder", "prefetch"]
+        var words = [console.program, "prefetch"]
         if let manifest, manifest != "-" { words.append(manifest) }
         if let reportPath, reportPath != "-" { words += ["--retry-failed", reportPath] }
         for size in try arguments.strings("size") { words += ["-s", size] }
