@@ -51,4 +51,36 @@ import Testing
         try await holder.value
         try await gate.run(cost: 5) {}
     }
+
+    /// Half of the gate is taken; what waits first is too large for the other half.
+    @Test func theMoreUrgentPassesWhatDoesNotFitAtOnce() async throws {
+        for isRaisedLater in [false, true] {
+            let gate = Gate(capacity: 4, places: 2)
+            try await gate.acquire(cost: 2)
+            let large = Task { try await gate.run(cost: 3, priority: SharedPriority(.low)) {} }
+            while gate.waiting == 0 { await Task.yield() }
+            let priority = SharedPriority(isRaisedLater ? .low : .high)
+            let small = Task { try await gate.run(priority: priority) {} }
+            if isRaisedLater {
+                while gate.waiting < 2 { await Task.yield() }
+                priority.value = .high
+            }
+            try await small.value
+            #expect(gate.waiting == 1)
+            gate.release(cost: 2)
+            try await large.value
+        }
+    }
+
+    @Test func onlySoManyAreInsideWhateverTheyCost() async throws {
+        let gate = Gate(capacity: 100, places: 2)
+        try await gate.acquire()
+        try await gate.acquire()
+        let third = Task { try await gate.run {} }
+        while gate.waiting == 0 { await Task.yield() }
+        gate.release()
+        try await third.value
+        gate.release()
+        #expect(gate.waiting == 0)
+    }
 }

@@ -139,6 +139,32 @@ import Testing
         #expect(try await most(4, 1, bytes: 0) == 1, "one may always run")
     }
 
+    /// Two threads; a large decode runs and another waits for memory: what is more urgent and fits is not held up.
+    @Test func aDecodeThatWaitsForMemoryHoldsNoThread() async throws {
+        let queue = DecodeQueue(maxDecodes: 2, maxBytes: 4 << 20)
+        func header(_ mebibytes: Int) -> ImageHeader {
+            ImageHeader(format: .png, width: 512, height: 512 * mebibytes)
+        }
+        let end = DispatchSemaphore(value: 0)
+        let (started, start) = AsyncStream.makeStream(of: Void.self)
+        let running = Task {
+            try await queue.run(header: header(3), priority: SharedPriority(.low)) { (_) throws(ImageError) in
+                start.yield()
+                end.wait()
+            }
+        }
+        _ = await started.first { _ in true }
+        let waiting = Task {
+            try await queue.run(header: header(3), priority: SharedPriority(.low)) { (_) throws(ImageError) in }
+        }
+        while queue.waiting == 0 { await Task.yield() }
+        try await queue.run(header: header(1), priority: SharedPriority(.high)) { (_) throws(ImageError) in }
+        #expect(queue.waiting == 1)
+        end.signal()
+        try await running.value
+        try await waiting.value
+    }
+
     @Test func twoThousandStartsAndCancelsLeaveNothing() async throws {
         // The beginning of a PNG, whose rest never comes.
         let beginning = Array(SampleImage.png().prefix(8))

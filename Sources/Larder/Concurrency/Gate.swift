@@ -9,22 +9,43 @@ package final class Gate: Sendable {
         let cost: Int
         let priority: SharedPriority
         let continuation: Continuation
+        let follower: SharedPriority.Follower
     }
 
     private struct State {
         var free: Int
+        var places: Int
         var waiting: [Waiter] = []
         var lastID: UInt64 = 0
         var cancelledEarly: Set<UInt64> = []
+
+        /// Those whose turn has come. The first of the highest priority goes next; it is never passed by one that
+        /// happens to fit, so that large work is not starved.
+        mutating func admit() -> [Waiter] {
+            var admitted: [Waiter] = []
+            while places > 0,
+                let next = waiting.indices.max(by: {
+                    let (left, right) = (waiting[$0].priority.value, waiting[$1].priority.value)
+                    return left < right || (left == right && $0 > $1)
+                }), waiting[next].cost <= free
+            {
+                let waiter = waiting.remove(at: next)
+                free -= waiter.cost
+                places -= 1
+                admitted.append(waiter)
+            }
+            return admitted
+        }
     }
 
     /// What may be let through at once, in the unit of `cost`.
     package let capacity: Int
     private let state: Lock<State>
 
-    package init(capacity: Int) {
+    /// - Parameter places: pieces of work that may be inside at once, whatever they cost. As many as fit by default.
+    package init(capacity: Int, places: Int = .max) {
         self.capacity = max(1, capacity)
-        state = Lock(State(free: max(1, capacity)))
+        state = Lock(State(free: max(1, capacity), places: max(1, places)))
     }
 
     /// How much waits, for metrics.
@@ -49,17 +70,16 @@ package final class Gate: Sendable {
         }
         let admitted = await withTaskCancellationHandler {
             await withHandover { (continuation: Continuation) in
-                let answer = state.withLock { state -> Bool? in
-                    if state.cancelledEarly.remove(id) != nil { return false }
-                    if state.waiting.isEmpty, state.free >= cost {
-                        state.free -= cost
-                        return true
-                    }
-                    state.waiting.append(
-                        Waiter(id: id, cost: cost, priority: priority, continuation: continuation))
-                    return nil
+                // Who becomes more urgent may fit where the one that was first does not.
+                let waiter = Waiter(
+                    id: id, cost: cost, priority: priority, continuation: continuation,
+                    follower: priority.follow { [weak self] _ in self?.admit() })
+                let isCancelled = state.withLock { state in
+                    if state.cancelledEarly.remove(id) != nil { return true }
+                    state.waiting.append(waiter)
+                    return false
                 }
-                if let answer { continuation.resume(returning: answer) }
+                if isCancelled { continuation.resume(returning: false) } else { admit() }
             }
         } onCancel: {
             let waiter = state.withLock { state -> Waiter? in
@@ -71,28 +91,21 @@ package final class Gate: Sendable {
             }
             waiter?.continuation.resume(returning: false)
             // A large waiter that has gone may have stood before smaller ones.
-            if waiter != nil { release(cost: 0) }
+            if waiter != nil { admit() }
         }
         state.withLock { _ = $0.cancelledEarly.remove(id) }
         if !admitted { throw .cancelled(.init("cancelled while it waited")) }
     }
 
     package func release(cost: Int = 1) {
-        let admitted = state.withLock { state -> [Waiter] in
+        state.withLock { state in
             state.free += cost
-            var admitted: [Waiter] = []
-            // The first of the highest priority goes next; it is never passed by one that happens to fit, so that
-            // large work is not starved.
-            while let next = state.waiting.indices.max(by: {
-                let (left, right) = (state.waiting[$0].priority.value, state.waiting[$1].priority.value)
-                return left < right || (left == right && $0 > $1)
-            }), state.waiting[next].cost <= state.free {
-                let waiter = state.waiting.remove(at: next)
-                state.free -= waiter.cost
-                admitted.append(waiter)
-            }
-            return admitted
+            state.places += 1
         }
-        for waiter in admitted { waiter.continuation.resume(returning: true) }
+        admit()
+    }
+
+    private func admit() {
+        for waiter in state.withLock({ $0.admit() }) { waiter.continuation.resume(returning: true) }
     }
 }

@@ -2,20 +2,19 @@
 /// together, the most urgent first.
 package final class DecodeQueue: Sendable {
     private let executor: BlockingExecutor
-    private let slots: Gate
-    private let memory: Gate
+    /// Thread and memory are given together: who waits for the one holds nothing of the other.
+    private let gate: Gate
 
     /// Work that waits for a thread or for memory, for metrics and tests.
-    package var waiting: Int { slots.waiting + memory.waiting }
+    package var waiting: Int { gate.waiting }
 
     /// - Parameters:
     ///   - maxDecodes: threads.
     ///   - maxBytes: what all decodes together may hold; one may always run.
     package init(maxDecodes: Int, maxBytes: Int) {
         executor = BlockingExecutor(name: "larder-decode", width: maxDecodes)
-        slots = Gate(capacity: maxDecodes)
         // Counted in KiB: a gate lets one piece of work through whatever its cost.
-        memory = Gate(capacity: max(1, maxBytes >> 10))
+        gate = Gate(capacity: max(1, maxBytes >> 10), places: maxDecodes)
     }
 
     /// Runs `body` when its turn has come; its flag is raised when the caller is cancelled.
@@ -30,19 +29,17 @@ package final class DecodeQueue: Sendable {
         let (sum, overflow) = (header.map(Self.kibibytes) ?? 1).addingReportingOverflow(bytes >> 10)
         let cost = overflow ? .max : sum
         let abort = AbortFlag()
-        return try await slots.run(priority: priority) { () throws(ImageError) in
-            try await memory.run(cost: cost, priority: priority) { () throws(ImageError) in
-                let result: Result<Success, ImageError> = await withTaskCancellationHandler {
-                    do throws(ImageError) {
-                        return .success(try await executor.run { () throws(ImageError) in try body(abort) })
-                    } catch {
-                        return .failure(error)
-                    }
-                } onCancel: {
-                    abort.abort()
+        return try await gate.run(cost: cost, priority: priority) { () throws(ImageError) in
+            let result: Result<Success, ImageError> = await withTaskCancellationHandler {
+                do throws(ImageError) {
+                    return .success(try await executor.run { () throws(ImageError) in try body(abort) })
+                } catch {
+                    return .failure(error)
                 }
-                return try result.get()
+            } onCancel: {
+                abort.abort()
             }
+            return try result.get()
         }
     }
 
