@@ -292,6 +292,45 @@ import Testing
         #expect(try await fixture.loader.image(for: request).source == .revalidated)
     }
 
+    /// After a 304, and after the same bytes once more; not after others, nor for another size.
+    @Test(arguments: [nil, ThumbnailSize("10")])
+    func whatIsUnchangedIsNotDecodedAgain(size: ThumbnailSize?) async throws {
+        let answers = try [
+            ScriptedTransport.Reply.ok(Self.png(), ["Cache-Control": "max-age=60", "ETag": "\"1\""]),
+            .status(304, ["Cache-Control": "max-age=60", "ETag": "\"1\""]),
+            .ok(Self.png(), ["Cache-Control": "max-age=60", "ETag": "\"2\""]),
+            .ok(Self.png(red: 90), ["Cache-Control": "max-age=60", "ETag": "\"3\""]),
+        ]
+        let fixture = try Fixture { _, number in answers[number - 1] }
+        let loader = fixture.loader
+        let request = ImageRequest(url: Self.url, thumbnail: size)
+        var images: [LoadedImage] = []
+        for _ in answers {
+            images.append(try await loader.image(for: request))
+            #expect(loader.cachedImage(for: request)?.bitmap === images.last?.bitmap, "fresh again")
+            fixture.time.advance(seconds: 61)
+        }
+        #expect(images.map(\.source) == [.network, .revalidated, .network, .network])
+        #expect(images[1].bitmap === images[0].bitmap && images[2].bitmap === images[0].bitmap)
+        #expect(images[3].bitmap !== images[0].bitmap)
+        #expect(loader.events.counters.decoded == 2)
+    }
+
+    @Test func severalSizesOfWhatIsUnchangedAreNotDecodedAgain() async throws {
+        let png = try Self.png()
+        let fixture = try Fixture { request, _ in
+            request.fields["If-None-Match"] == nil
+                ? .ok(png, ["Cache-Control": "max-age=60", "ETag": "\"1\""]) : .status(304, ["ETag": "\"1\""])
+        }
+        let sizes = ["10", "20"].compactMap { ThumbnailSize($0) }
+        let first = try await fixture.loader.images(for: ImageRequest(url: Self.url), sizes: sizes)
+        fixture.time.advance(seconds: 61)
+        let second = try await fixture.loader.images(for: ImageRequest(url: Self.url), sizes: sizes)
+        #expect(second.map(\.source) == [.revalidated, .revalidated])
+        #expect(zip(first, second).allSatisfy { $0.bitmap === $1.bitmap })
+        #expect(fixture.loader.events.counters.decoded == 1)
+    }
+
     @Test(arguments: TransportKind.allCases)
     func offlineOnlyNeverAsks(_ kind: TransportKind) async throws {
         let fixture = try Fixture(over: kind) { _, _ in .status(500) }

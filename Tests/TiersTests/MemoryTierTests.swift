@@ -161,6 +161,18 @@ import Testing
         #expect(tier.image(for: image.key) == nil)
     }
 
+    @Test func aRevalidatedPictureIsNoYounger() throws {
+        let time = ManualTime()
+        let tier = plainTier(.init(timeToLive: 10), time: time)
+        let image = try picture("a")
+        tier.insert(image)
+        time.advance(seconds: 6)
+        #expect(tier.refreshed(image.key, nil, sha256: []) != nil)
+        time.advance(seconds: 6)
+        #expect(tier.refreshed(image.key, nil, sha256: []) == nil)
+        #expect(tier.image(for: image.key) == nil)
+    }
+
     @Test func theExpiredGoBeforeTheLiving() throws {
         let time = ManualTime()
         let tier = plainTier(.init(countLimit: 2, timeToLive: 10), time: time)
@@ -227,7 +239,9 @@ import Testing
         let image = try picture("a")
         tier.insert(image)
         let later = StoredFreshness(freshUntil: Timestamp(milliseconds: 5_000))
-        tier.refresh(image.key, later)
+        #expect(tier.refreshed(image.key, later, sha256: [1]) == nil, "made of other bytes")
+        #expect(tier.refreshed(CacheKey(url: "b"), later, sha256: []) == nil)
+        #expect(tier.refreshed(image.key, later, sha256: [])?.bitmap === image.bitmap)
         let found = try #require(tier.image(for: image.key))
         #expect(found.bitmap === image.bitmap)
         #expect(found.freshness == later)
@@ -283,7 +297,7 @@ import Testing
                     }
                 case 10...13: tier.insert(image)
                 case 14: tier.remove(image.key)
-                default: if turn % 640 == 15 { tier.empty() } else { tier.refresh(image.key, nil) }
+                default: if turn % 640 == 15 { tier.empty() } else { _ = tier.refreshed(image.key, nil, sha256: []) }
                 }
                 if turn % 50 == 0 {
                     let now = tier.statistics

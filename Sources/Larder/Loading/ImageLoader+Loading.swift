@@ -131,6 +131,7 @@ extension ImageLoader {
     private func picture(
         _ request: ImageRequest, _ original: Original, _ priority: SharedPriority
     ) async throws(ImageError) -> LoadedImage {
+        if let image = unchanged(request, original) { return image }
         let bitmap: Bitmap
         if let size = request.pixelSize {
             bitmap = try await sized(original, size, request.processors, priority)
@@ -139,6 +140,14 @@ extension ImageLoader {
                 original.payload, original.header, request.processors, priority, bytes: original.bytes, original.key)
         }
         return keep(bitmap, request, original)
+    }
+
+    /// The picture that memory has, where it was made of the same bytes: after a 304, or the same answer once more.
+    func unchanged(_ request: ImageRequest, _ original: Original) -> LoadedImage? {
+        let key = variantKey(for: request, original.key.asked)
+        return memory.refreshed(key, original.freshness, sha256: original.sha256).map {
+            LoadedImage($0, source: original.source, isStale: original.isStale)
+        }
     }
 
     /// Keeps a picture that was made of an original.

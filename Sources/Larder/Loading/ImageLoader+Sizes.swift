@@ -38,7 +38,9 @@ extension ImageLoader {
         var missing: [ThumbnailSize] = []
         for (index, request) in requests.enumerated() where images[index] == nil {
             guard let size = request.pixelSize else { continue }
-            if let bitmap = try await storedBitmap(original, size, request.processors, priority) {
+            if let image = unchanged(request, original) {
+                images[index] = image
+            } else if let bitmap = try await storedBitmap(original, size, request.processors, priority) {
                 images[index] = keep(bitmap, request, original)
             } else if !missing.contains(size) {
                 missing.append(size)

@@ -123,13 +123,17 @@ public final class MemoryTier: Sendable {
         return admit(node, image)
     }
 
-    /// Notes that the picture under `key` was found to be still good, until `freshness` says otherwise. It does not
-    /// live longer for it where the tier has a time to live.
-    package func refresh(_ key: CacheKey, _ freshness: StoredFreshness?) {
-        guard let node = index.node(key), let bitmap = node.image?.bitmap ?? node.bitmap else { return }
-        _ = replace(
-            node, by: bitmap,
-            .init(key: key, header: node.facts.header, freshness: freshness, sha256: node.facts.sha256))
+    /// The picture under `key` where it was made of an original with that SHA-256, from now on as fresh as `freshness`
+    /// says: what was found to be unchanged need not be decoded again. It does not live longer for it where the tier
+    /// has a time to live.
+    package func refreshed(
+        _ key: CacheKey, _ freshness: StoredFreshness?, sha256: [UInt8]
+    ) -> DecodedImage? {
+        guard let node = index.node(key), node.facts.sha256 == sha256, node.expiry > now,
+            let bitmap = node.image?.bitmap ?? node.bitmap
+        else { return nil }
+        return replace(
+            node, by: bitmap, .init(key: key, header: node.facts.header, freshness: freshness, sha256: sha256))
     }
 
     /// The same pixels with another record of them; nil where the node is no longer the one under its key.
