@@ -2,6 +2,7 @@
 #define LARDER_CPLATFORM_H
 
 #include "larder_files.h"
+#include "larder_processor.h"
 #include "larder_spawn.h"
 #include "larder_terminal.h"
 

@@ -1,16 +1,7 @@
-/// Which node stands under which key: divided by hash, so that readers on many threads seldom meet at a lock.
+/// Which node stands under which key, and how often one was found.
 ///
-/// Plain pointers, because a reference that every reader counts is one cache line for which all of them fight.
 /// Its owner calls `destroy`.
-struct MemoryIndex: @unchecked Sendable {
-    // Sendable: `shards` is written in `init` only, and its elements are locks.
-
-    private struct Shard {
-        var table = MemoryTable()
-        var hits = 0
-        var misses = 0
-    }
-
+struct MemoryIndex: Sendable {
     enum Found {
         /// It is held by the tier and may be used.
         case held(DecodedImage)
@@ -19,89 +10,68 @@ struct MemoryIndex: @unchecked Sendable {
         case nothing
     }
 
-    /// A power of two.
-    private static let width = 256
-    private let shards: UnsafeBufferPointer<LockCell<Shard>>
-
-    init() {
-        let shards = UnsafeMutableBufferPointer<LockCell<Shard>>.allocate(capacity: Self.width)
-        for index in shards.indices { shards.initializeElement(at: index, to: LockCell(Shard())) }
-        self.shards = UnsafeBufferPointer(shards)
-    }
+    private let table = ReadersLock(MemoryTable())
 
     /// Once, when nobody uses it any more.
     func destroy() {
-        for shard in shards {
-            shard.withLock { $0.table.removeAll() }
-            shard.destroy()
-        }
-        shards.deallocate()
+        table.change { $0.close() }
+        table.destroy()
     }
-
-    private func shard(_ key: borrowing CacheKey) -> LockCell<Shard> {
-        shards[Int(truncatingIfNeeded: key.hash.high) & (Self.width - 1)]
-    }
-
-    private func eachShard<Result>(_ body: (inout Shard) -> Result) -> [Result] { shards.map { $0.withLock(body) } }
 
     /// What stands under `key`. A plain hit is counted and noted at its node; the rest is the caller's.
     ///
     /// - Parameter now: monotonic nanoseconds; 0 where nothing expires.
     func find(_ key: borrowing CacheKey, now: UInt64) -> Found {
-        shard(key).withLock { shard in
-            guard let found = shard.table.find(key) else {
-                shard.misses += 1
-                return .nothing
-            }
+        table.read { table in
+            guard let found = table.find(key) else { return (.nothing, false) }
             guard let place = found._withUnsafeGuaranteedRef({ $0.use(now: now) }), let image = place.pointee.object
-            else { return .other(found.takeUnretainedValue()) }
-            shard.hits += 1
-            return .held(image)
+            else { return (.other(found.takeUnretainedValue()), nil) }
+            return (.held(image), true)
         }
     }
 
     /// Counts a hit or a miss that was more than a look.
-    func count(_ key: CacheKey, hit: Bool) {
-        shard(key).withLock { if hit { $0.hits += 1 } else { $0.misses += 1 } }
-    }
+    func count(isHit: Bool) { table.count(isHit: isHit) }
 
     /// The node under `key`, noted nowhere.
-    func node(_ key: CacheKey) -> MemoryNode? { shard(key).withLock { $0.table.find(key)?.takeUnretainedValue() } }
+    func node(_ key: CacheKey) -> MemoryNode? { table.read { ($0.find(key)?.takeUnretainedValue(), nil) } }
 
     /// Puts `node` under its key and gives back the one that it replaces.
-    func put(_ node: MemoryNode) -> MemoryNode? { shard(node.facts.key).withLock { $0.table.put(node) } }
+    func put(_ node: MemoryNode) -> MemoryNode? { table.change { $0.put(node) } }
 
     /// Puts `node` in the place of `old`; false where that is no longer the one that stands under their key.
     func replace(_ old: MemoryNode, with node: MemoryNode) -> Bool {
-        shard(old.facts.key).withLock { shard in
-            guard shard.table.find(old.facts.key)?.takeUnretainedValue() === old else { return false }
+        table.change { table in
+            guard table.find(old.facts.key)?.toOpaque() == Unmanaged.passUnretained(old).toOpaque() else {
+                return false
+            }
             // The table lets go of `old`, the caller does not.
-            _ = shard.table.put(node)
+            _ = table.put(node)
             return true
         }
     }
 
-    func remove(_ key: CacheKey) -> MemoryNode? { shard(key).withLock { $0.table.remove(key) } }
+    func remove(_ key: CacheKey) -> MemoryNode? { table.change { $0.remove(key) } }
 
     /// Takes out this very node, and no other that has taken its place.
     func remove(_ node: MemoryNode) {
-        _ = shard(node.facts.key).withLock { shard -> MemoryNode? in
-            guard shard.table.find(node.facts.key)?.takeUnretainedValue() === node else { return nil }
-            return shard.table.remove(node.facts.key)
+        _ = table.change { table -> MemoryNode? in
+            guard table.find(node.facts.key)?.toOpaque() == Unmanaged.passUnretained(node).toOpaque() else {
+                return nil
+            }
+            return table.remove(node.facts.key)
         }
     }
 
     /// Takes out every node whose key fits. `fits` is called without a lock held.
     func removeAll(where fits: (CacheKey) -> Bool) -> [MemoryNode] {
-        let nodes = eachShard { $0.table.nodes }.joined().filter { fits($0.facts.key) }
+        let nodes = table.read { ($0.nodes, nil) }.filter { fits($0.facts.key) }
         for node in nodes { remove(node) }
         return nodes
     }
 
     /// Nodes, those included that linger.
-    var count: Int { eachShard { $0.table.count }.reduce(0, +) }
+    var count: Int { table.read { ($0.count, nil) } }
 
-    var uses: (hits: Int, misses: Int) {
-        eachShard { ($0.hits, $0.misses) }.reduce((0, 0)) { ($0.0 + $1.0, $0.1 + $1.1) }
-    }
+    var uses: (hits: Int, misses: Int) { table.counts }
 }

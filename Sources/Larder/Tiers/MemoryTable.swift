@@ -1,7 +1,7 @@
 /// Nodes by key: open addressing on the hash that the key brings with it, in one flat piece of memory. Swift's
 /// dictionary would hash that hash again, with a keyed function made for strangers' input; ours is SHA-256 already.
 ///
-/// Retains its nodes by hand, so that a search counts no references: call `removeAll` before it is dropped. Not
+/// Memory and references are kept by hand, so that a search counts none: call `close` before it is dropped. Not
 /// thread-safe.
 struct MemoryTable {
     private struct Slot {
@@ -10,8 +10,14 @@ struct MemoryTable {
     }
 
     /// A power of two, at least twice the count.
-    private var slots = [Slot](repeating: Slot(hash: .init(high: 0, low: 0), node: nil), count: 8)
+    private var slots = Self.freeSlots(8)
     private(set) var count = 0
+
+    private static func freeSlots(_ count: Int) -> UnsafeMutableBufferPointer<Slot> {
+        let slots = UnsafeMutableBufferPointer<Slot>.allocate(capacity: count)
+        slots.initialize(repeating: Slot(hash: .init(high: 0, low: 0), node: nil))
+        return slots
+    }
 
     private var mask: Int { slots.count - 1 }
     private func home(_ hash: CacheKey.Hash) -> Int { Int(truncatingIfNeeded: hash.low) & mask }
@@ -57,19 +63,21 @@ struct MemoryTable {
         return removed
     }
 
-    mutating func removeAll() {
+    /// Once, at the end.
+    func close() {
         for slot in slots { slot.node?.release() }
-        self = MemoryTable()
+        slots.deallocate()
     }
 
     private mutating func grow() {
         let old = slots
-        slots = [Slot](repeating: Slot(hash: .init(high: 0, low: 0), node: nil), count: 2 * old.count)
+        slots = Self.freeSlots(2 * old.count)
         for slot in old where slot.node != nil {
             var at = home(slot.hash)
             while slots[at].node != nil { at = (at + 1) & mask }
             slots[at] = slot
         }
+        old.deallocate()
     }
 
     var nodes: [MemoryNode] { slots.compactMap { $0.node?.takeUnretainedValue() } }

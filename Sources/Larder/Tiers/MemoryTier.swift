@@ -95,7 +95,7 @@ public final class MemoryTier: Sendable {
         let key = node.facts.key
         if node.expiry > now {
             if let image = node.image {
-                index.count(key, hit: true)
+                index.count(isHit: true)
                 node.touch()
                 admit(node, image)
                 return image
@@ -103,11 +103,11 @@ public final class MemoryTier: Sendable {
             if let bitmap = node.bitmap {
                 // Where another has taken its place meanwhile, that one is newer.
                 guard let image = replace(node, by: bitmap, node.facts) else { return decoded(for: key) }
-                index.count(key, hit: true)
+                index.count(isHit: true)
                 return image
             }
         }
-        index.count(key, hit: false)
+        index.count(isHit: false)
         index.remove(node)
         _ = ledger.withLock { $0.discard(node) }
         return nil
