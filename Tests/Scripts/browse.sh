@@ -90,6 +90,18 @@ compare first
 keys q
 restored "status 0"
 
+# A long list: shown before it is read to the end; jumps and searches as a short one.
+seq 100000 | sed "s|.*|http://127.0.0.1:$port/00.png?row=&|" >"$work/long.txt"
+start C.UTF-8 "$work/long.txt"
+expect " 1/100000 "
+keys End
+expect " 100000/100000 "
+expect "success"
+keys / r o w = 9 9 9 9 9
+expect " 1/1  /row=99999"
+keys Escape q
+restored "status 0"
+
 # What the cache holds, without a network, its messages in Korean.
 kill "$origin"
 wait "$origin" 2>/dev/null || true

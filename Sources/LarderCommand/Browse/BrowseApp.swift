@@ -9,46 +9,62 @@ final class BrowseApp {
         case keys([UInt8])
         case resized
         case work(@Sendable () -> Void)
+        case rows([BrowseRow])
+        case complete
+        case failed(any Error)
         case draw
         case ended
     }
 
     /// How the list was left.
-    enum Ending: Equatable {
+    enum Ending {
         case quit
         /// By Ctrl-C.
         case interrupted
         /// The terminal cannot be used: an errno value.
         case unusable(Int32)
+        /// The rows cannot be read.
+        case failed(any Error)
     }
 
     private enum Mode {
         case list, details, search
     }
 
-    private let rows: [BrowseRow]
-    private let list: BrowseList
+    /// Rows as they are read.
+    typealias Source = AsyncThrowingStream<[BrowseRow], any Error>
+
+    private let source: Source
+    private let makeRequest: @Sendable (URL) -> ImageRequest
+    private let loader: ImageLoader
+    private lazy var list = BrowseList(
+        loader: loader, request: { [unowned self] in rows[$0].url.map(makeRequest) },
+        deliver: { [emit] work in emit.yield(.work(work)) })
     private let terminal: Int32
     private let events: AsyncStream<Event>
     private let emit: AsyncStream<Event>.Continuation
     private var screen: BrowseScreen
     private var mode = Mode.list
-    private var query = ""
-    /// The rows that the query leaves, as indices of `rows`.
-    private var found: [Int]
+    private var rows = BrowseRows()
+    /// Whether there are no more rows to come.
+    private var isComplete = false
     private var top = 0
     private var selected = 0
     private var isDrawPlanned = false
+    private var lastDrawn = DispatchTime(uptimeNanoseconds: 0)
     private var pictures: [ObjectIdentifier: (bitmap: Bitmap, text: [String])] = [:]
     private var pending: [UInt8] = []
 
-    init(rows: [BrowseRow], loader: ImageLoader, terminal: Int32, screen: BrowseScreen) {
-        self.rows = rows
+    init(
+        _ source: Source, loader: ImageLoader, terminal: Int32, screen: BrowseScreen,
+        request: @escaping @Sendable (URL) -> ImageRequest
+    ) {
+        self.source = source
+        self.loader = loader
         self.screen = screen
         self.terminal = terminal
-        found = Array(rows.indices)
+        makeRequest = request
         (events, emit) = AsyncStream.makeStream(of: Event.self)
-        list = BrowseList(loader: loader, deliver: { [emit] work in emit.yield(.work(work)) })
     }
 
     /// Runs until the user quits. The terminal is put back whatever happens.
@@ -61,8 +77,10 @@ final class BrowseApp {
         resizes.resume()
         defer { resizes.cancel() }
         readKeys()
+        let reading = readRows()
+        defer { reading.cancel() }
         measure()
-        find("")
+        planDraw()
         for await event in events {
             switch event {
             case .keys(let bytes):
@@ -70,6 +88,11 @@ final class BrowseApp {
                 for key in Key.parse(&pending) where !handle(key) { return key == .interrupt ? .interrupted : .quit }
             case .resized: measure()
             case .work(let work): work()
+            case .rows(let more):
+                rows.append(more)
+                move(to: selected)
+            case .complete: isComplete = true
+            case .failed(let error): return .failed(error)
             case .draw:
                 isDrawPlanned = false
                 draw()
@@ -79,6 +102,17 @@ final class BrowseApp {
             planDraw()
         }
         return .quit
+    }
+
+    private func readRows() -> Task<Void, Never> {
+        Task { [source, emit] in
+            do {
+                for try await more in source { emit.yield(.rows(more)) }
+                emit.yield(.complete)
+            } catch {
+                emit.yield(.failed(error))
+            }
+        }
     }
 
     private func readKeys() {
@@ -108,11 +142,16 @@ final class BrowseApp {
         move(to: selected)
     }
 
-    /// One drawing for all that happens within a frame.
+    /// One drawing for all that happens within a frame; the first is not kept waiting.
     private func planDraw() {
         guard !isDrawPlanned else { return }
         isDrawPlanned = true
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(16)) { [emit] in emit.yield(.draw) }
+        let next = lastDrawn + .milliseconds(16)
+        guard next > .now() else {
+            emit.yield(.draw)
+            return
+        }
+        DispatchQueue.global().asyncAfter(deadline: next) { [emit] in emit.yield(.draw) }
     }
 
     /// False ends the loop.
@@ -129,12 +168,12 @@ final class BrowseApp {
             case .pageUp: move(to: selected - screen.capacity)
             case .pageDown, .character(" "): move(to: selected + screen.capacity)
             case .home, .character("g"): move(to: 0)
-            case .end, .character("G"): move(to: found.count - 1)
+            case .end, .character("G"): move(to: rows.count - 1)
             case .character("r"):
                 for image in list.images.values { image.retry() }
             case .character("/"): mode = .search
             case .escape: find("")
-            case .enter: if !found.isEmpty { mode = .details }
+            case .enter: if rows.count > 0 { mode = .details }
             default: break
             }
         }
@@ -147,42 +186,41 @@ final class BrowseApp {
         case .escape:
             mode = .list
             find("")
-        case .backspace: find(String(query.dropLast()))
-        case .character(let character): find(query + String(character))
+        case .backspace: find(String(rows.query.dropLast()))
+        case .character(let character): find(rows.query + String(character))
         default: break
         }
     }
 
     private func find(_ text: String) {
-        query = text
-        let wanted = Array(text.lowercased().utf8)
-        found = wanted.isEmpty ? Array(rows.indices) : rows.indices.filter { rows[$0].contains(wanted) }
-        list.requests = found.map { rows[$0].request }
-        selected = 0
-        top = 0
+        rows.find(text)
+        list.reset()
+        (selected, top) = (0, 0)
         move(to: 0)
     }
 
-    private var visible: Range<Int> { top..<min(found.count, top + screen.capacity) }
+    private var visible: Range<Int> { top..<min(rows.count, top + screen.capacity) }
 
     private func move(to row: Int) {
-        selected = max(0, min(found.count - 1, row))
+        selected = max(0, min(rows.count - 1, row))
         top = max(0, min(top, selected))
         if selected >= top + screen.capacity { top = selected - screen.capacity + 1 }
-        list.show(visible)
+        list.show(visible, of: rows.count)
     }
 
     private func draw() {
-        let position = found.isEmpty ? "no rows" : "\(selected + 1)/\(found.count)"
+        lastDrawn = .now()
+        let position = (rows.count == 0 ? "no rows" : "\(selected + 1)/\(rows.count)") + (isComplete ? "" : "…")
         let text: String
         switch mode {
         case .details:
-            text = screen.details(details(found[selected]), status: " \(position)  any key: back")
+            text = screen.details(details(rows[selected]), status: " \(position)  any key: back")
         case .list, .search:
             let prompt =
                 mode == .search
-                ? "/\(query)▏"
-                : query.isEmpty ? "↑↓ move  / search  Enter details  r retry  q quit" : "/\(query)  Esc: all"
+                ? "/\(rows.query)▏"
+                : rows.query.isEmpty
+                    ? "↑↓ move  / search  Enter details  r retry  q quit" : "/\(rows.query)  Esc: all"
             text = screen.list(visible.map(item), status: " \(position)  \(prompt)")
         }
         let bytes = Array(text.utf8)
@@ -200,7 +238,7 @@ final class BrowseApp {
         let phase = image?.phase ?? .empty
         let bitmap = phase.image?.bitmap ?? image?.preview ?? image?.placeholder
         return BrowseScreen.Item(
-            row: rows[found[row]], phase: phase, progress: image?.progress, picture: bitmap.map(picture) ?? [],
+            row: rows[row], phase: phase, progress: image?.progress, picture: bitmap.map(picture) ?? [],
             isSelected: row == selected)
     }
 
@@ -214,10 +252,9 @@ final class BrowseApp {
         return text
     }
 
-    private func details(_ index: Int) -> [(name: String, value: String)] {
-        let row = rows[index]
+    private func details(_ row: BrowseRow) -> [(name: String, value: String)] {
         var facts: [(name: String, value: String)] = [("title", row.title)]
-        if let url = row.request?.url { facts.append(("url", url.absoluteString)) }
+        if let url = row.url { facts.append(("url", url.absoluteString)) }
         let phase = list.images[selected]?.phase ?? .empty
         facts.append(("phase", row.problem == nil ? phase.name : "failure"))
         if let problem = row.problem { facts.append(("problem", problem)) }

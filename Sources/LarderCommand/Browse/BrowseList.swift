@@ -6,34 +6,36 @@ final class BrowseList {
     private let loader: ImageLoader
     private let prefetcher: Prefetcher
     private let deliver: RemoteImage.Delivery
+    /// What a row shows; nil for a row without an image.
+    private let request: (Int) -> ImageRequest?
     private var window = ListWindow()
     /// The rows in view: bind to their `phase`.
     private(set) var images: [Int: RemoteImage] = [:]
-    /// What each row shows; nil for a row without an image.
-    var requests: [ImageRequest?] = [] {
-        didSet {
-            prefetcher.stopAll()
-            (window, images) = (ListWindow(), [:])
-        }
-    }
 
-    init(loader: ImageLoader, deliver: @escaping RemoteImage.Delivery) {
+    init(loader: ImageLoader, request: @escaping (Int) -> ImageRequest?, deliver: @escaping RemoteImage.Delivery) {
         self.loader = loader
+        self.request = request
         self.deliver = deliver
         prefetcher = Prefetcher(loader: loader)
     }
 
-    /// To be called whenever other rows have come into view.
-    func show(_ visible: Range<Int>) {
-        let change = window.update(visible: visible, count: requests.count)
-        prefetcher.update(change) { requests[$0] }
+    /// To be called whenever other rows have come into view, or the list has become longer.
+    func show(_ visible: Range<Int>, of count: Int) {
+        let change = window.update(visible: visible, count: count)
+        prefetcher.update(change, request)
         images = images.filter { visible.contains($0.key) }
         for row in change.load {
-            guard var request = requests[row] else { continue }
+            guard var request = request(row) else { continue }
             request.priority = .high
             let image = RemoteImage(loader: loader, deliver: deliver)
             image.load(request)
             images[row] = image
         }
+    }
+
+    /// To be called when the rows have become others.
+    func reset() {
+        prefetcher.stopAll()
+        (window, images) = (ListWindow(), [:])
     }
 }

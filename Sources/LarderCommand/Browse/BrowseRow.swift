@@ -1,31 +1,28 @@
-import Larder
+import Foundation
 
-/// One line of the list: what it is called, and which image it shows.
+/// One line of the list: what it is called, and which image it shows. Kept small: a list may have a million.
 struct BrowseRow: Sendable {
-    var title: String
-    /// nil for a row without a usable URL; `problem` says why.
-    var request: ImageRequest?
-    var problem: String?
-    /// Name and value, for the details.
-    var facts: [(name: String, value: String)] = []
-    /// The title in lower case, which is looked through with each key of a search.
-    private let searchable: [UInt8]
-
-    init(
-        title: String, request: ImageRequest? = nil, problem: String? = nil, facts: [(name: String, value: String)] = []
-    ) {
-        self.title = title
-        self.request = request
-        self.problem = problem
-        self.facts = facts
-        searchable = Array(title.lowercased().utf8)
+    /// Where a row comes from.
+    enum Origin: Sendable {
+        case manifest(number: Int, id: String?)
+        case cache(bytes: Int, file: String)
     }
 
-    /// Whether the title has this text, which must be in lower case.
-    func contains(_ text: [UInt8]) -> Bool {
-        guard let first = text.first, text.count <= searchable.count else { return text.isEmpty }
-        return (0...searchable.count - text.count).contains { at in
-            searchable[at] == first && searchable[at..<at + text.count].elementsEqual(text)
+    var title: String
+    var address: String
+    /// Why it has no usable address, as far as the manifest tells.
+    var flaw: String?
+    var origin: Origin
+
+    /// nil for a row without a usable address; `problem` says why.
+    var url: URL? { flaw == nil ? URL(string: address) : nil }
+    var problem: String? { flaw ?? (url == nil ? "this is no URL" : nil) }
+
+    /// Name and value, for the details.
+    var facts: [(name: String, value: String)] {
+        switch origin {
+        case .manifest(let number, let id): [("row", "\(number)")] + (id.map { [("id", $0)] } ?? [])
+        case .cache(let bytes, let file): [("bytes", "\(bytes)"), ("entry", file)]
         }
     }
 }

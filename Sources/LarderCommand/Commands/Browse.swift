@@ -47,11 +47,16 @@ struct BrowseCommand: Sendable {
         let isDirectory = try place.map(Self.isDirectory) ?? true
         let loader = try LoaderSetup.loader(
             arguments, loading, console, memoryBytes: 64 << 20, directory: isDirectory ? place : nil)
-        let rows =
-            if let place, !isDirectory { try listed(place, loading) } else { try await stored(loader, loading) }
-        switch await BrowseApp(rows: rows, loader: loader, terminal: terminal, screen: screen).run() {
+        let rows = if let place, !isDirectory { try listed(place) } else { stored(loader) }
+        let app = BrowseApp(rows, loader: loader, terminal: terminal, screen: screen) { url in
+            ImageRequest(
+                url: url, fields: loading.connection.fields, thumbnail: ThumbnailSize("160x96"),
+                cachePolicy: isDirectory ? .offlineOnly() : loading.policy)
+        }
+        switch await app.run() {
         case .quit: return .success
         case .interrupted: return .interrupted
+        case .failed(let error): throw error
         case .unusable(let code):
             throw CommandFailure("the terminal cannot be used: \(String(cString: strerror(code)))")
         }
@@ -63,54 +68,66 @@ struct BrowseCommand: Sendable {
     }
 
     /// What a cache directory holds, the last used first.
-    private func stored(_ loader: ImageLoader, _ loading: LoadingOptions) async throws -> [BrowseRow] {
-        var rows: [BrowseRow] = []
-        do throws(ImageError) {
-            while true {
-                let batch = try await loader.storedImages(offset: rows.count, limit: 10_000)
-                if batch.isEmpty { return rows }
-                for image in batch {
-                    var request = request(image.url, loading)
-                    request.cachePolicy = .offlineOnly()
-                    rows.append(
-                        BrowseRow(
-                            title: image.url.absoluteString, request: request,
-                            facts: [("bytes", "\(image.bytes)"), ("entry", image.file)]))
+    private func stored(_ loader: ImageLoader) -> BrowseApp.Source {
+        let language = console.language
+        return BrowseApp.Source { rows in
+            let task = Task {
+                do throws(ImageError) {
+                    var offset = 0
+                    while !Task.isCancelled {
+                        // The first are shown at once; then few queries, since each passes over what it has given.
+                        let batch = try await loader.storedImages(offset: offset, limit: offset == 0 ? 1_000 : 50_000)
+                        if batch.isEmpty { break }
+                        offset += batch.count
+                        rows.yield(
+                            batch.map { image in
+                                let address = image.url.absoluteString
+                                return BrowseRow(
+                                    title: address, address: address,
+                                    origin: .cache(bytes: image.bytes, file: image.file))
+                            })
+                    }
+                    rows.finish()
+                } catch {
+                    rows.finish(
+                        throwing: CommandFailure(error.message(in: language), hint: error.details.detail))
                 }
             }
-        } catch {
-            throw CommandFailure(error.message(in: console.language), hint: error.details.detail)
+            rows.onTermination = { _ in task.cancel() }
         }
     }
 
     /// The rows of a manifest.
-    private func listed(_ path: String, _ loading: LoadingOptions) throws -> [BrowseRow] {
+    private func listed(_ path: String) throws -> BrowseApp.Source {
         var options = ManifestOptions()
         options.urlColumn = try arguments.string("url-col") ?? options.urlColumn
-        var rows: [BrowseRow] = []
-        do throws(ManifestError) {
-            let reader = try ManifestReader(path: path, options: options)
-            while true {
-                let batch = try reader.next(1000)
-                if batch.isEmpty { return rows }
-                for row in batch {
-                    let url = row.problem == nil ? URL(string: row.url) : nil
-                    rows.append(
-                        BrowseRow(
-                            title: row.id.map { "\($0)  \(row.url)" } ?? row.url,
-                            request: url.map { request($0, loading) },
-                            problem: row.problem ?? (url == nil ? "this is no URL" : nil),
-                            facts: [("row", "\(row.number)")] + (row.id.map { [("id", $0)] } ?? [])))
+        @Sendable func failure(_ error: ManifestError) -> CommandFailure {
+            CommandFailure("\(path) cannot be read: \(error.message)")
+        }
+        let reader: ManifestReader
+        do throws(ManifestError) { reader = try ManifestReader(path: path, options: options) } catch {
+            throw failure(error)
+        }
+        let reading = BlockingExecutor(name: "larder-manifest", width: 1)
+        return BrowseApp.Source { rows in
+            rows.onTermination = { _ in reader.stop() }
+            reading.detach {
+                do throws(ManifestError) {
+                    while true {
+                        let batch = try reader.next(1_000)
+                        if batch.isEmpty { break }
+                        let more = batch.map { row in
+                            BrowseRow(
+                                title: row.id.map { "\($0)  \(row.url)" } ?? row.url, address: row.url,
+                                flaw: row.problem, origin: .manifest(number: row.number, id: row.id))
+                        }
+                        if case .terminated = rows.yield(more) { break }
+                    }
+                    rows.finish()
+                } catch {
+                    rows.finish(throwing: failure(error))
                 }
             }
-        } catch {
-            throw CommandFailure("\(path) cannot be read: \(error.message)")
         }
-    }
-
-    private func request(_ url: URL, _ loading: LoadingOptions) -> ImageRequest {
-        ImageRequest(
-            url: url, fields: loading.connection.fields, thumbnail: ThumbnailSize("160x96"),
-            cachePolicy: loading.policy)
     }
 }

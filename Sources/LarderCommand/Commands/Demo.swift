@@ -50,7 +50,7 @@ struct DemoCommand: Sendable {
         }
         let manifest =
             try arguments.string("manifest")
-            ?? URL(filePath: NSTemporaryDirectory()).appending(path: "larder-sample.jsonl").path
+            ?? URL(filePath: NSTemporaryDirectory()).appending(path: "larder-sample-\(getuid()).jsonl").path
         try write(names, origin, to: manifest)
         console.note("\(names.count) sample images are served on 127.0.0.1:\(origin.port); the list is \(manifest).")
         console.note("Two of its rows fail on purpose: one image is missing, one is no image.\n")
