@@ -140,6 +140,7 @@ import Testing
         valve.open()
         for fetch in fetches { _ = try await fetch.result() }
         #expect(fixture.transport.mostRunning <= 2)
-        #expect(fixture.transport.requests[2].url.path == "/4")
+        // Two places become free at once: it has one of them, whichever of the two asks first.
+        #expect(fixture.transport.requests[2...3].contains { $0.url.path == "/4" })
     }
 }
