@@ -86,8 +86,9 @@ import Testing
     /// The old load may still be ending when the row comes back.
     @Test func whatWasStoppedCanBeStartedAgainAtOnce() async throws {
         let png = try ImageLoaderTests.png()
+        let valve = ScriptedTransport.Valve()
         let fixture = try Fixture { _, number in
-            number == 1 ? ScriptedTransport.Reply.ok([1]).ending(.held(ScriptedTransport.Valve())) : .ok(png)
+            number == 1 ? ScriptedTransport.Reply.ok(png).ending(.held(valve)) : .ok(png)
         }
         let prefetcher = Prefetcher(loader: fixture.loader, maxConcurrent: 1)
         let requests = try Self.requests(0..<1)
@@ -96,6 +97,8 @@ import Testing
         prefetcher.stop(requests)
         #expect(prefetcher.count == 0)
         prefetcher.start(requests)
+        // The first load may not have ended yet, and is then joined.
+        valve.open()
         await prefetcher.finish()
         #expect(fixture.loader.cachedImage(for: requests[0]) != nil)
     }
