@@ -110,7 +110,7 @@ struct DiskFaultTests {
                 // A fault of the disk is no fault of the entry: it is not set aside.
                 #expect(place.tier.entry(for: key) != nil, "call \(call)")
             }
-            #expect(calls >= (payload.count < EntryReader.first ? 2 : 5))
+            #expect(calls >= (payload.count < EntryReader.first ? 2 : 4))
         }
         #expect(place.directory.files(under: "quarantine") == [])
         try place.check()

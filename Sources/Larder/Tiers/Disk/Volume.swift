@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// One opened cache directory with all that belongs to it: what a tier uses until another directory takes the
 /// place of this one.
@@ -14,6 +15,8 @@ final class Volume: Sendable {
     /// Until when commits wait for the first count, in monotonic nanoseconds.
     let countAwaited = Lock<UInt64?>(nil)
     private let names: TemporaryNames
+    /// Whether the last hit was one of a larger file: the next one likely is.
+    private let expectsLarge = Atomic(false)
     let fileSystem: any FileSystem
 
     init(directory: CacheDirectory, configuration: DiskTierConfiguration, time: any TimeSource, warner: Warner) {
@@ -74,16 +77,20 @@ final class Volume: Sendable {
     /// Opens and checks the entry of a key.
     func entry(for key: CacheKey) -> StoredEntry? {
         let descriptor: Int32
-        let beginning: [UInt8]
+        var beginning: [UInt8]?
         do throws(SystemError) {
-            (descriptor, beginning) = try openAndRead(key.hash)
+            if expectsLarge.load(ordering: .relaxed) {
+                descriptor = try open(key.hash)
+            } else {
+                (descriptor, beginning) = try openAndRead(key.hash)
+            }
         } catch {
             if !error.isMissing, !error.isNoFile { warn(error, "cannot read a cache entry; it is fetched instead") }
             return nil
         }
         var kept = false
         defer { if !kept { fileSystem.close(descriptor) } }
-        guard let read = whole(beginning) ?? read(descriptor, hash: key.hash), read.tail.matches(key),
+        guard let read = whole(beginning.take()) ?? read(descriptor, hash: key.hash), read.tail.matches(key),
             !isTooOld(read.tail)
         else { return nil }
         kept = true
@@ -110,10 +117,9 @@ final class Volume: Sendable {
     }
 
     /// The entry where those are the bytes of all of it. What does not hold is looked at again with care.
-    private func whole(_ bytes: consuming [UInt8]) -> EntryReader? {
-        guard bytes.count < EntryReader.first, let read = try? EntryReader(bytes), read.tail.kind == .entry else {
-            return nil
-        }
+    private func whole(_ bytes: consuming [UInt8]?) -> EntryReader? {
+        guard let bytes, bytes.count < EntryReader.first, let read = try? EntryReader(bytes), read.tail.kind == .entry
+        else { return nil }
         return read
     }
 
@@ -148,6 +154,8 @@ final class Volume: Sendable {
             do throws(EntryTail.Fault) {
                 let read = try EntryReader.read(descriptor, size: status.size, fileSystem)
                 guard read.tail.kind == .entry else { throw .damaged }
+                let isLarge = status.size >= EntryReader.first
+                if isLarge != expectsLarge.load(ordering: .relaxed) { expectsLarge.store(isLarge, ordering: .relaxed) }
                 return read
             } catch {
                 switch error {
