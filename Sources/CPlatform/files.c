@@ -71,16 +71,21 @@ int larder_open_beneath(int directory, const char *path, int flags, mode_t mode)
 int larder_open_and_read(int directory, const char *path, void *buffer, size_t count, ssize_t *done) {
     int fd = resolve(directory, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0, 0);
     if (fd < 0) return fd;
-    // Not pread: as a cancellation point it costs more where there is more than one thread.
-    *done = syscall(SYS_pread64, fd, buffer, count, (off_t)0);
+    *done = larder_read(fd, buffer, count, 0);
     if (*done < 0) {
         int kept = errno;
-        close(fd);
+        larder_close(fd);
         errno = kept;
         return -1;
     }
     return fd;
 }
+
+ssize_t larder_read(int fd, void *buffer, size_t count, int64_t offset) {
+    return syscall(SYS_pread64, fd, buffer, count, (off_t)offset);
+}
+
+int larder_close(int fd) { return (int)syscall(SYS_close, fd); }
 
 int larder_open(const char *path, int flags, mode_t mode) { return open(path, flags | O_CLOEXEC, mode); }
 

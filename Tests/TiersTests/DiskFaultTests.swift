@@ -91,8 +91,8 @@ struct DiskFaultTests {
         try place.check()
     }
 
-    @Test(arguments: codes)
-    func hit(_ code: Int32) throws {
+    @Test(arguments: codes, [false, true])
+    func hit(_ code: Int32, _ keeps: Bool) throws {
         let place = try Place()
         let payloads = [1000, 70_000].map { DiskFixtures.bytes($0) }
         for (number, payload) in payloads.enumerated() {
@@ -101,7 +101,8 @@ struct DiskFaultTests {
             let calls = try place.eachCall(code) { call in
                 if let entry = place.tier.entry(for: key) {
                     do throws(ImageError) {
-                        #expect(try entry.payload().isSame(as: payload))
+                        let read = keeps ? try entry.payload() : try entry.withPayload { Array($0) }
+                        #expect(read.isSame(as: payload))
                     } catch {
                         #expect(error.code == "cache_unavailable", "call \(call)")
                     }

@@ -15,6 +15,7 @@ struct DiskTierTests {
         #expect(written.isStored)
         for entry in [written, try #require(tier.entry(for: DiskFixtures.key(1)))] {
             #expect(try entry.payload().isSame(as: payload))
+            #expect(try entry.withPayload { Array($0) }.isSame(as: payload))
             try entry.verifyPayload()
             #expect(entry.sha256 == SHA256.digest(payload))
             #expect(entry.header?.width == 640)
@@ -65,6 +66,7 @@ struct DiskTierTests {
                 try bytes.write(to: file)
                 let entry = try #require(tier.entry(for: key))
                 #expect(throws: ImageError.self) { try entry.payload() }
+                #expect(throws: ImageError.self) { try entry.withPayload { $0.count } }
                 // It was set aside: the next look is a miss.
                 #expect(tier.entry(for: key) == nil)
             }

@@ -18,6 +18,10 @@ int larder_open_beneath(int directory, const char *path, int flags, mode_t mode)
 /// where it was the reading.
 int larder_open_and_read(int directory, const char *path, void *buffer, size_t count, ssize_t *done);
 
+/// pread(2) and close(2), of which glibc makes cancellation points: those cost more where there is more than one thread.
+ssize_t larder_read(int fd, void *buffer, size_t count, int64_t offset);
+int larder_close(int fd);
+
 /// open(2), following symbolic links, with O_CLOEXEC.
 int larder_open(const char *path, int flags, mode_t mode);
 

@@ -42,6 +42,19 @@ package struct FetchResult: Sendable {
         }
     }
 
+    /// The payload for the time of a call. Blocks where it must be read.
+    ///
+    /// - Throws: as ``StoredEntry/withPayload(_:)``.
+    package func withPayload<Result>(
+        _ body: (UnsafeRawBufferPointer) throws(ImageError) -> Result
+    ) throws(ImageError) -> Result {
+        if let bytes { return try bytes.withRawBytes(body) }
+        return switch payload {
+        case .entry(let entry): try entry.withPayload(body)
+        case .memory(let bytes, _): try bytes.withRawBytes(body)
+        }
+    }
+
     /// The image's header; nil for what is no image.
     package var header: ImageHeader? {
         switch payload {

@@ -117,7 +117,7 @@ extension ImageLoader {
         let bitmap: Bitmap
         do throws(ImageError) {
             bitmap = try await decode(
-                { () throws(ImageError) in try entry.payload() }, header, request.processors, priority,
+                { (body) throws(ImageError) in try entry.withPayload(body) }, header, request.processors, priority,
                 bytes: entry.payloadLength, key)
         } catch .corrupt {
             // A damaged thumbnail has been set aside: it is made again.
@@ -137,7 +137,8 @@ extension ImageLoader {
             bitmap = try await sized(original, size, request.processors, priority)
         } else {
             bitmap = try await decode(
-                original.payload, original.header, request.processors, priority, bytes: original.bytes, original.key)
+                { (body) throws(ImageError) in try original.withPayload(body) }, original.header, request.processors,
+                priority, bytes: original.bytes, original.key)
         }
         return keep(bitmap, request, original)
     }
@@ -175,7 +176,7 @@ extension ImageLoader {
         guard let variant, let header = variant.header else { return nil }
         do throws(ImageError) {
             return try await decode(
-                { () throws(ImageError) in try variant.payload() }, header, processors, priority,
+                { (body) throws(ImageError) in try variant.withPayload(body) }, header, processors, priority,
                 bytes: variant.payloadLength, variant.key)
         } catch .corrupt {
             // It has been set aside: it is made again.
@@ -185,15 +186,16 @@ extension ImageLoader {
 
     /// Decodes at full size and sets it upright.
     private func decode(
-        _ payload: @escaping @Sendable () throws(ImageError) -> [UInt8], _ header: ImageHeader,
+        _ withPayload:
+            @escaping @Sendable ((UnsafeRawBufferPointer) throws(ImageError) -> Bitmap) throws(ImageError) ->
+            Bitmap, _ header: ImageHeader,
         _ processors: [any ImageProcessing], _ priority: SharedPriority, bytes count: Int, _ key: CacheKey
     ) async throws(ImageError) -> Bitmap {
         let limits = configuration.limits
         let start = time.monotonic
         let bitmap = try await decoding.run(header: header, bytes: count, priority: priority) {
             (abort) throws(ImageError) in
-            let bytes = try payload()
-            let stored = try Self.withBytes(bytes) { (bytes) throws(ImageError) in
+            let stored = try withPayload { (bytes) throws(ImageError) in
                 try ImageDecoder.decode(bytes, header: header, limits: limits, abort: abort)
             }
             return try Self.apply(processors, to: try stored.oriented(header.orientation))

@@ -59,8 +59,7 @@ extension ImageLoader {
         let start = time.monotonic
         return try await decoding.run(header: original.header, bytes: original.bytes, priority: priority) {
             [self] (abort) throws(ImageError) in
-            let bytes = try original.payload()
-            let thumbnails = try Self.withBytes(bytes) { (bytes) throws(ImageError) in
+            let thumbnails = try original.withPayload { (bytes) throws(ImageError) in
                 try Thumbnailer.make(
                     bytes, header: original.header, sizes: sizes, output: configuration.thumbnailOutput,
                     limits: configuration.limits, abort: abort)

@@ -141,7 +141,7 @@ public final class ImageLoader: Sendable {
                 header: original.header, file: original.entry.flatMap { $0.isStored ? $0.file : nil },
                 bytes: fetched.payloadLength, sha256: fetched.sha256, source: fetched.source, status: fetched.status,
                 isStale: fetched.isStale, attempts: fetched.attempts, thumbnails: made, placeholder: placeholder,
-                payload: original.payload)
+                payload: { () throws(ImageError) in try original.payload() })
         } catch {
             throw error.at(request.url)
         }

@@ -11,8 +11,7 @@ struct Original: Sendable {
     let bytes: Int
     /// nil where the image may not be stored, or there is no disk tier.
     let entry: StoredEntry?
-    /// The image's bytes, read and checked. Blocks.
-    let payload: @Sendable () throws(ImageError) -> [UInt8]
+    private let fetched: FetchResult
 
     /// - Throws: ``ImageError/notAnImage(_:)`` where what was fetched is not one: the fetcher's inspector sees to it
     ///   that this does not happen.
@@ -23,7 +22,7 @@ struct Original: Sendable {
         isStale = fetched.isStale
         sha256 = fetched.sha256
         bytes = fetched.payloadLength
-        payload = { () throws(ImageError) in try fetched.readPayload() }
+        self.fetched = fetched
         switch fetched.payload {
         case .entry(let entry):
             self.entry = entry
@@ -35,4 +34,12 @@ struct Original: Sendable {
             freshness = metadata.freshness
         }
     }
+
+    /// The image's bytes, read and checked. Blocks.
+    func payload() throws(ImageError) -> [UInt8] { try fetched.readPayload() }
+
+    /// The same for the time of a call.
+    func withPayload<Result>(
+        _ body: (UnsafeRawBufferPointer) throws(ImageError) -> Result
+    ) throws(ImageError) -> Result { try fetched.withPayload(body) }
 }

@@ -102,10 +102,9 @@ package final class ThumbnailMaker: Sendable {
     private func thumbnails(
         _ items: [SharedDecodes.Item], of source: StoredEntry, _ abort: AbortFlag
     ) throws(ImageError) -> [ServedImage] {
-        let bytes = try source.payload()
-        metrics.decode()
-        let made = try bytes.withBuffer { (bytes) throws(ImageError) in
-            try Thumbnailer.make(
+        let made = try source.withPayload { (bytes) throws(ImageError) in
+            metrics.decode()
+            return try Thumbnailer.make(
                 bytes, header: source.header,
                 orders: items.map { Thumbnailer.Order(size: $0.order.size, output: $0.order.output) }, limits: limits,
                 abort: abort)

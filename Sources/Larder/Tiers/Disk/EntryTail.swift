@@ -3,8 +3,10 @@ import Glibc
 /// Metadata and trailer of an entry file, checked: every length and checksum holds and the parts fill the
 /// metadata exactly, so that the accessors read at fixed offsets without further tests.
 package struct EntryTail: Sendable {
-    /// Metadata and trailer.
+    /// The end of the file, or all of it.
     private let bytes: HeldBytes
+    /// Where in those the metadata begin.
+    private let start: Int
     package let metadataLength: Int
     package let payloadLength: Int64
     package let payloadChecksum: UInt64
@@ -24,51 +26,54 @@ package struct EntryTail: Sendable {
         case unreadable(SystemError)
     }
 
-    /// Copies metadata and trailer out of the end of a file.
+    /// Looks at the end of a file.
     ///
     /// - Parameters:
-    ///   - bytes: the last bytes of the file, the whole file at most.
+    ///   - held: the last bytes of the file, the whole file at most. They are kept.
     ///   - fileSize: the file's size.
-    package init(_ bytes: UnsafeRawBufferPointer, fileSize: Int64) throws(Fault) {
+    init(_ held: HeldBytes, fileSize: Int64) throws(Fault) {
         typealias Trailer = EntryFormat.Trailer
-        let trailer = bytes.count - EntryFormat.trailerLength
-        guard trailer >= 0, bytes.number(at: trailer + Trailer.magic, as: UInt64.self) == EntryFormat.magicNumber else {
+        bytes = held
+        let trailer = held.count - EntryFormat.trailerLength
+        guard trailer >= 0, held.number(at: trailer + Trailer.magic, as: UInt64.self) == EntryFormat.magicNumber else {
             throw .notAnEntry
         }
         guard
-            EntryFormat.checksum(UnsafeRawBufferPointer(rebasing: bytes[trailer..<trailer + Trailer.checksum]))
-                == bytes.number(at: trailer + Trailer.checksum, as: UInt64.self)
+            held.checksum(trailer..<trailer + Trailer.checksum)
+                == held.number(at: trailer + Trailer.checksum, as: UInt64.self)
         else { throw .damaged }
-        let version = bytes.number(at: trailer + Trailer.version, as: UInt16.self)
+        let version = held.number(at: trailer + Trailer.version, as: UInt16.self)
         guard version == EntryFormat.version else { throw .unknownVersion(version) }
-        let metadata = Int(bytes.number(at: trailer + Trailer.metadataLength, as: UInt32.self))
-        let payload = bytes.number(at: trailer + Trailer.payloadLength, as: UInt64.self)
+        let metadata = Int(held.number(at: trailer + Trailer.metadataLength, as: UInt32.self))
+        let payload = held.number(at: trailer + Trailer.payloadLength, as: UInt64.self)
         guard metadata >= EntryFormat.fixedLength, metadata <= EntryFormat.maximumMetadata,
             payload <= UInt64(Int64.max / 2),
             Int64(payload) + Int64(metadata + EntryFormat.trailerLength) == fileSize,
-            let kind = EntryFormat.Kind(rawValue: bytes.number(at: trailer + Trailer.kind, as: UInt32.self))
+            let kind = EntryFormat.Kind(rawValue: held.number(at: trailer + Trailer.kind, as: UInt32.self))
         else { throw .damaged }
         guard metadata <= trailer else { throw .needs(metadata + EntryFormat.trailerLength) }
+        start = trailer - metadata
         guard
-            EntryFormat.checksum(UnsafeRawBufferPointer(rebasing: bytes[trailer - metadata..<trailer]))
-                == bytes.number(at: trailer + Trailer.metadataChecksum, as: UInt64.self)
+            held.checksum(start..<trailer) == held.number(at: trailer + Trailer.metadataChecksum, as: UInt64.self)
         else { throw .damaged }
-        self.bytes = HeldBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[(trailer - metadata)...]))
         metadataLength = metadata
         payloadLength = Int64(payload)
-        payloadChecksum = bytes.number(at: trailer + Trailer.payloadChecksum, as: UInt64.self)
+        payloadChecksum = held.number(at: trailer + Trailer.payloadChecksum, as: UInt64.self)
         self.kind = kind
         guard partsFillMetadata else { throw .damaged }
     }
 
     package init(_ bytes: [UInt8], fileSize: Int64) throws(Fault) {
-        self = try bytes.withRawBytes { (bytes) throws(Fault) in try EntryTail(bytes, fileSize: fileSize) }
+        self = try EntryTail(HeldBytes(bytes), fileSize: fileSize)
     }
+
+    /// The file's bytes, payload first, where all of them were read; the payload is not checked yet.
+    var wholeFile: HeldBytes? { Int64(start) == payloadLength ? bytes : nil }
 
     private typealias Fixed = EntryFormat.Fixed
 
     private func number<Number: FixedWidthInteger>(_ offset: Int, as type: Number.Type = Number.self) -> Number {
-        bytes.with { $0.number(at: offset, as: Number.self) }
+        bytes.number(at: start + offset, as: Number.self)
     }
 
     private func length(_ offset: Int) -> Int {
@@ -84,10 +89,10 @@ package struct EntryTail: Sendable {
             && number(Fixed.urlLength, as: UInt32.self) != EntryFormat.absent
     }
 
-    /// Where the part is whose length stands at `offset`; nil where it is absent.
+    /// Where among the bytes the part is whose length stands at `offset`; nil where it is absent.
     private func range(_ offset: Int) -> Range<Int>? {
         guard number(offset, as: UInt32.self) != EntryFormat.absent else { return nil }
-        var from = EntryFormat.fixedLength
+        var from = start + EntryFormat.fixedLength
         for earlier in stride(from: Fixed.urlLength, to: offset, by: 4) { from += length(earlier) }
         return from..<from + length(offset)
     }
@@ -161,7 +166,9 @@ package struct EntryTail: Sendable {
         return .init(key: key, sha256: raw(Fixed.sourceSHA256, 32))
     }
 
-    private func raw(_ offset: Int, _ count: Int) -> [UInt8] { bytes.with { Array($0[offset..<offset + count]) } }
+    private func raw(_ offset: Int, _ count: Int) -> [UInt8] {
+        bytes.with { Array($0[(start + offset)...].prefix(count)) }
+    }
 
     /// The image's header; nil where there is none or its format is unknown to this build.
     package var header: ImageHeader? {
@@ -184,7 +191,7 @@ package struct EntryTail: Sendable {
     }
 
     private func name(_ offset: Int, _ count: Int) -> String {
-        bytes.with { String(decoding: $0[offset..<offset + count].prefix { $0 != 0 }, as: UTF8.self) }
+        bytes.with { String(decoding: $0[(start + offset)...].prefix(count).prefix { $0 != 0 }, as: UTF8.self) }
     }
 
     /// The JSON part as it stands in the file.
@@ -214,29 +221,5 @@ package struct EntryTail: Sendable {
             varyFields: json.varyFields, requestTime: requestTime, responseTime: responseTime,
             freshness: freshness, isPrivate: isPrivate, header: header, sha256: sha256, source: source,
             extra: json.extra)
-    }
-}
-
-/// Bytes that never change. An array would do, but for the search of its type each time one is made: a hit makes one.
-private final class HeldBytes: @unchecked Sendable {
-    // Sendable: written in `init` alone.
-    private let held: UnsafeMutableRawBufferPointer
-
-    init(copying bytes: UnsafeRawBufferPointer) {
-        held = .allocate(byteCount: bytes.count, alignment: 8)
-        held.copyMemory(from: bytes)
-    }
-
-    deinit { held.deallocate() }
-
-    func with<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        withExtendedLifetime(self) { body(UnsafeRawBufferPointer(held)) }
-    }
-}
-
-extension UnsafeRawBufferPointer {
-    fileprivate func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number {
-        precondition(offset >= 0 && offset + MemoryLayout<Number>.size <= count)
-        return Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: Number.self))
     }
 }

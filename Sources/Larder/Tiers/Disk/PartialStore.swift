@@ -96,7 +96,7 @@ struct PartialStore {
         let tail: EntryTail
         let metadata: EntryMetadata
         do {
-            tail = try EntryReader.read(descriptor, size: status.size, volume.fileSystem).tail
+            tail = try EntryReader.read(descriptor, size: status.size, volume.fileSystem)
             metadata = try tail.metadata()
         } catch EntryTail.Fault.unreadable(let error) {
             throw error

@@ -39,7 +39,7 @@ package struct PosixFileSystem: FileSystem {
         return try check(.open) { larder_open_beneath(directory, name, flags, permissions) }
     }
 
-    package func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
+    package func close(_ descriptor: Int32) { _ = larder_close(descriptor) }
 
     package func status(of descriptor: Int32) throws(SystemError) -> FileStatus {
         var status = stat()
@@ -58,7 +58,9 @@ package struct PosixFileSystem: FileSystem {
     ) throws(SystemError) -> Int {
         var done = 0
         while done < buffer.count, let base = buffer.baseAddress {
-            let count = try check(.read) { pread(descriptor, base + done, buffer.count - done, off_t(offset) + done) }
+            let count = try check(.read) {
+                larder_read(descriptor, base + done, buffer.count - done, offset + Int64(done))
+            }
             if count == 0 { break }
             done += count
         }

@@ -77,7 +77,7 @@ final class Volume: Sendable {
     /// Opens and checks the entry of a key.
     func entry(for key: CacheKey) -> StoredEntry? {
         let descriptor: Int32
-        var beginning: [UInt8]?
+        var beginning: HeldBytes?
         do throws(SystemError) {
             if expectsLarge.load(ordering: .relaxed) {
                 descriptor = try open(key.hash)
@@ -90,49 +90,42 @@ final class Volume: Sendable {
         }
         var kept = false
         defer { if !kept { fileSystem.close(descriptor) } }
-        guard let read = whole(beginning.take()) ?? read(descriptor, hash: key.hash), read.tail.matches(key),
-            !isTooOld(read.tail)
-        else { return nil }
+        guard let tail = whole(beginning) ?? read(descriptor, hash: key.hash), tail.matches(key), !isTooOld(tail) else {
+            return nil
+        }
         kept = true
         index.used(key.hash)
-        return StoredEntry(
-            key: key, tail: read.tail, backing: .file(descriptor), isStored: true, atHand: read.payload, volume: self)
+        return StoredEntry(key: key, tail: tail, backing: .file(descriptor), isStored: true, volume: self)
     }
 
-    private func openAndRead(_ hash: CacheKey.Hash) throws(SystemError) -> (descriptor: Int32, bytes: [UInt8]) {
-        var result: Result<Int32, SystemError> = .success(-1)
-        let bytes = [UInt8](unsafeUninitializedCapacity: EntryReader.first) { buffer, count in
-            do throws(SystemError) {
-                let room = UnsafeMutableRawBufferPointer(buffer)
-                let opened = try EntryName.withPath(hash) { (path) throws(SystemError) in
-                    try directory.fileSystem.openAndRead(path, in: directory.root, into: room)
-                }
-                count = opened.count
-                result = .success(opened.descriptor)
-            } catch {
-                result = .failure(error)
+    private func openAndRead(_ hash: CacheKey.Hash) throws(SystemError) -> (descriptor: Int32, bytes: HeldBytes) {
+        var descriptor: Int32 = -1
+        let bytes = try HeldBytes(capacity: EntryReader.first) { (room) throws(SystemError) in
+            let opened = try EntryName.withPath(hash) { (path) throws(SystemError) in
+                try fileSystem.openAndRead(path, in: directory.root, into: room)
             }
+            descriptor = opened.descriptor
+            return opened.count
         }
-        return (try result.get(), bytes)
+        return (descriptor, bytes)
     }
 
     /// The entry where those are the bytes of all of it. What does not hold is looked at again with care.
-    private func whole(_ bytes: consuming [UInt8]?) -> EntryReader? {
-        guard let bytes, bytes.count < EntryReader.first, let read = try? EntryReader(bytes), read.tail.kind == .entry
+    private func whole(_ bytes: HeldBytes?) -> EntryTail? {
+        guard let bytes, bytes.count < EntryReader.first,
+            let tail = try? EntryTail(bytes, fileSize: Int64(bytes.count)), tail.kind == .entry
         else { return nil }
-        return read
+        return tail
     }
 
     /// The entry of that name, whatever its key; not counted as a use. For upkeep.
     func entry(of hash: CacheKey.Hash) -> StoredEntry? {
         guard let descriptor = try? open(hash) else { return nil }
-        guard let read = read(descriptor, hash: hash), read.tail.hash == hash else {
+        guard let tail = read(descriptor, hash: hash), tail.hash == hash else {
             fileSystem.close(descriptor)
             return nil
         }
-        return StoredEntry(
-            key: read.tail.key, tail: read.tail, backing: .file(descriptor), isStored: true, atHand: read.payload,
-            volume: self)
+        return StoredEntry(key: tail.key, tail: tail, backing: .file(descriptor), isStored: true, volume: self)
     }
 
     func open(_ hash: CacheKey.Hash) throws(SystemError) -> Int32 {
@@ -147,16 +140,16 @@ final class Volume: Sendable {
     }
 
     /// The tail of an open entry file; what is damaged is set aside.
-    func read(_ descriptor: Int32, hash: CacheKey.Hash) -> EntryReader? {
+    func read(_ descriptor: Int32, hash: CacheKey.Hash) -> EntryTail? {
         do throws(SystemError) {
             let status = try fileSystem.status(of: descriptor)
             guard status.kind == .file else { return nil }
             do throws(EntryTail.Fault) {
-                let read = try EntryReader.read(descriptor, size: status.size, fileSystem)
-                guard read.tail.kind == .entry else { throw .damaged }
+                let tail = try EntryReader.read(descriptor, size: status.size, fileSystem)
+                guard tail.kind == .entry else { throw .damaged }
                 let isLarge = status.size >= EntryReader.first
                 if isLarge != expectsLarge.load(ordering: .relaxed) { expectsLarge.store(isLarge, ordering: .relaxed) }
-                return read
+                return tail
             } catch {
                 switch error {
                 // A newer larder's: left alone, and replaced once the image was fetched.
@@ -188,7 +181,7 @@ final class Volume: Sendable {
         guard let descriptor = try? open(item.hash) else { return nil }
         defer { fileSystem.close(descriptor) }
         guard let status = try? fileSystem.status(of: descriptor),
-            let tail = read(descriptor, hash: item.hash)?.tail
+            let tail = read(descriptor, hash: item.hash)
         else { return nil }
         guard tail.hash == item.hash else {
             // Somebody put it there under another entry's name: it can never be a hit.

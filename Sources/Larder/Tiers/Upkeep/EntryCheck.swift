@@ -15,7 +15,7 @@ struct EntryCheck {
         let tail: EntryTail
         do {
             let status = try fileSystem.status(of: descriptor)
-            tail = try EntryReader.read(descriptor, size: status.size, fileSystem).tail
+            tail = try EntryReader.read(descriptor, size: status.size, fileSystem)
         } catch let error as SystemError {
             return .unreadable(error)
         } catch EntryTail.Fault.unknownVersion {
