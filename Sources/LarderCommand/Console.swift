@@ -13,6 +13,8 @@ struct Console: Sendable {
     /// Whether each stream is a terminal.
     var outIsTerminal = false
     var errIsTerminal = false
+    /// Columns of the terminal behind `err`; nil where there is none.
+    var columns: @Sendable () -> Int? = { nil }
     /// `auto`, `always` or `never`: set from `--color`.
     var color = ColorChoice.auto
 
@@ -28,7 +30,11 @@ struct Console: Sendable {
             err: { _ = writeAll(2, $0) },
             environment: ProcessInfo.processInfo.environment,
             program: CommandLine.arguments.first.flatMap { $0.contains("/") ? $0 : nil } ?? "larder",
-            outIsTerminal: isatty(1) == 1, errIsTerminal: isatty(2) == 1)
+            outIsTerminal: isatty(1) == 1, errIsTerminal: isatty(2) == 1,
+            columns: {
+                var size = winsize()
+                return ioctl(2, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
+            })
     }
 
     func print(_ text: String) throws(BrokenPipe) { try out(Array((text + "\n").utf8)) }
@@ -62,11 +68,7 @@ struct Console: Sendable {
     }
 
     /// Columns of the terminal; 80 where it cannot be told.
-    var width: Int {
-        var size = winsize()
-        if ioctl(2, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 { return Int(size.ws_col) }
-        return environment["COLUMNS"].flatMap { Int($0) } ?? 80
-    }
+    var width: Int { columns() ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80 }
 }
 
 /// Writes all bytes, going on after interruptions; false where the other side has gone or the disk is full.

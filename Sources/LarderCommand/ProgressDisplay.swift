@@ -30,25 +30,24 @@ final class ProgressDisplay: Sendable {
     /// How many rows there will be: known later than the job has begun.
     func expect(_ rows: Int) { line.withLock { $0.expected = rows } }
 
-    /// Shows the job until the task is cancelled.
-    func run(_ job: PrefetchJob) async {
+    /// Shows what `counts` says until the task is cancelled.
+    func run(_ counts: @Sendable () -> (tally: Tally, underWay: Int)) async {
         guard mode != .none else { return }
         let interval = mode == .line ? 0.2 : 10
         while true {
             do { try await time.sleep(seconds: interval) } catch { break }
-            show(job)
+            show(counts())
         }
         if mode == .line { console.err(Array("\r\u{1b}[K".utf8)) }
     }
 
-    private func show(_ job: PrefetchJob) {
-        let (tally, underWay) = (job.tally, job.underWay)
+    private func show(_ counts: (tally: Tally, underWay: Int)) {
         let now = Double(time.monotonic) / 1e9
         let text = line.withLock { line in
-            line.note(tally, now: now)
-            guard mode == .line else { return line.plainText(tally) + "\n" }
+            line.note(counts.tally, now: now)
+            guard mode == .line else { return line.plainText(counts.tally) + "\n" }
             return "\r"
-                + line.text(tally, underWay: underWay, width: console.width) { text, style in
+                + line.text(counts.tally, underWay: counts.underWay, width: console.width) { text, style in
                     style == "red" ? console.paint(text, .red, on: true) : text
                 } + "\u{1b}[K"
         }

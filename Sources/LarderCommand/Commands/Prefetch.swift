@@ -107,7 +107,7 @@ struct PrefetchCommand: Sendable {
         let job = PrefetchJob(source, runner: work.runner, report: report, configuration: work.job)
         let display = ProgressDisplay(mode, console)
         let signals = SignalWatch { job.stop() }
-        let showing = Task { await display.run(job) }
+        let showing = Task { await display.run { (job.tally, job.underWay) } }
         let counting = countRows(for: display)
         let outcome = await job.run()
         counting?.stop()
