@@ -11,17 +11,19 @@ package enum WorkerLine {
     package static let maxLength = 4 << 20
 
     /// The number in `{"row":N`, or nil where the line does not begin so.
-    package static func row(of line: some Collection<UInt8>) -> Int? {
-        let prefix = Array(#"{"row":"#.utf8)
-        guard line.starts(with: prefix) else { return nil }
-        var row = 0
-        var digits = 0
-        for byte in line.dropFirst(prefix.count) {
-            guard byte >= 48, byte <= 57, digits < 18 else { break }
-            row = row * 10 + Int(byte - 48)
-            digits += 1
+    package static func row(of line: [UInt8]) -> Int? {
+        let prefix: StaticString = "{\"row\":"
+        return line.withUnsafeBufferPointer { bytes in
+            guard prefix.withUTF8Buffer({ bytes.starts(with: $0) }) else { return nil }
+            var row = 0
+            var digits = 0
+            for byte in bytes.dropFirst(prefix.utf8CodeUnitCount) {
+                guard byte >= 48, byte <= 57, digits < 18 else { break }
+                row = row * 10 + Int(byte - 48)
+                digits += 1
+            }
+            return digits > 0 ? row : nil
         }
-        return digits > 0 ? row : nil
     }
 
     /// Asks a worker to give a row up.
@@ -29,6 +31,7 @@ package enum WorkerLine {
 
     /// Whether the line asks to give a row up.
     package static func isCancel(_ line: [UInt8]) -> Bool {
-        line.count < 64 && line.elementsEqual(cancel(row: row(of: line) ?? -1))
+        // Hardly any other line is as short.
+        line.count <= 40 && line == row(of: line).map(cancel)
     }
 }

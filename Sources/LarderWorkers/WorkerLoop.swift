@@ -39,61 +39,47 @@ package enum WorkerLoop {
     ) async {
         let writer = LineWriter(channel.output)
         writer.write(WorkerLine.hello)
-        let (lines, source) = AsyncStream.makeStream(of: [UInt8].self)
-        let thread = Thread {
-            var reader = LineReader(descriptor: channel.input)
-            while let line = reader.next() { source.yield(line) }
-            source.finish()
-        }
-        thread.name = "larder-worker-input"
-        thread.start()
-
-        var iterator = lines.makeAsyncIterator()
-        guard let setup = await iterator.next(), let handler = prepare(setup) else { return }
         let running = Lock<[Int: Task<Void, Never>]>([:])
-        while let line = await iterator.next() {
-            guard let row = WorkerLine.row(of: line) else { continue }
-            if WorkerLine.isCancel(line) {
-                running.withLock { $0[row] }?.cancel()
-                continue
+        await withHandover { (ended: Handover<Void>) in
+            let thread = Thread {
+                read(LineReader(descriptor: channel.input), prepare, running, writer)
+                ended.resume()
             }
-            running.withLock { table in
-                table[row] = Task {
-                    let result = await handler(line)
-                    running.withLock { _ = $0.removeValue(forKey: row) }
-                    writer.write(result)
-                }
-            }
+            thread.name = "larder-worker-input"
+            thread.start()
         }
         let rest = running.withLock { Array($0.values) }
         for task in rest { task.cancel() }
         for task in rest { await task.value }
-        writer.flush()
+        await writer.flush()
     }
 
-    /// Writes whole lines in order, from a queue of its own: a pipe may be full.
-    private final class LineWriter: Sendable {
-        private let descriptor: Int32
-        private let queue = DispatchQueue(label: "larder.worker.output")
-
-        init(_ descriptor: Int32) { self.descriptor = descriptor }
-
-        func write(_ line: [UInt8]) {
-            queue.async { [descriptor] in
-                let bytes = line + [10]
-                var sent = 0
-                while sent < bytes.count {
-                    let count = bytes.withUnsafeBytes {
-                        Glibc.write(descriptor, $0.baseAddress! + sent, bytes.count - sent)
+    /// Begins every row that comes, until the input ends.
+    private static func read(
+        _ reader: consuming LineReader, _ prepare: ([UInt8]) -> (@Sendable ([UInt8]) async -> [UInt8])?,
+        _ running: Lock<[Int: Task<Void, Never>]>, _ writer: LineWriter
+    ) {
+        var handler: (@Sendable ([UInt8]) async -> [UInt8])?
+        while let lines = reader.next() {
+            for line in lines {
+                guard let handler else {
+                    handler = prepare(line)
+                    if handler == nil { return }
+                    continue
+                }
+                guard let row = WorkerLine.row(of: line) else { continue }
+                if WorkerLine.isCancel(line) {
+                    running.withLock { $0[row] }?.cancel()
+                    continue
+                }
+                running.withLock { table in
+                    table[row] = Task {
+                        let result = await handler(line)
+                        running.withLock { _ = $0.removeValue(forKey: row) }
+                        writer.write(result)
                     }
-                    if count < 0 && errno == EINTR { continue }
-                    // The coordinator has gone: nobody is left to tell.
-                    guard count > 0 else { return }
-                    sent += count
                 }
             }
         }
-
-        func flush() { queue.sync {} }
     }
 }

@@ -70,16 +70,16 @@ package final class WorkerPool: Sendable {
         }
         return await withTaskCancellationHandler {
             await withHandover { continuation in
-                let refusal = roster.withLock {
-                    $0.add(WorkerRoster.Job(row: row, line: line, continuation: continuation))
+                let (refusal, steps) = roster.withLock {
+                    ($0.add(WorkerRoster.Job(row: row, line: line, continuation: continuation)), $0.takeSteps())
                 }
                 if let refusal { continuation.resume(returning: refusal) }
-                advance()
+                follow(steps)
             }
         } onCancel: {
             switch roster.withLock({ $0.cancel(row) }) {
             case .dropped(let job): job.continuation.resume(returning: .cancelled)
-            case .running(let process): write(WorkerLine.cancel(row: row), to: process)
+            case .running(let process): process.write(WorkerLine.cancel(row: row))
             case .unknown: break
             }
         }
@@ -108,19 +108,27 @@ package final class WorkerPool: Sendable {
     }
 
     /// Starts the workers that are wanted and hands rows to those that have credit.
-    private func advance() {
-        let (starts, sends) = roster.withLock { ($0.takeStarts(), $0.takeSends()) }
-        for slot in starts {
+    private func advance() { follow(roster.withLock { $0.takeSteps() }) }
+
+    private func follow(_ steps: WorkerRoster.Steps) {
+        for slot in steps.starts {
             let thread = Thread { [weak self, configuration] in Self.supervise(slot, configuration) { self } }
             thread.name = "larder-worker-\(slot)"
             thread.start()
         }
-        for (process, line) in sends { write(line, to: process) }
+        for (process, line) in steps.sends { process.write(line) }
     }
 
-    private func write(_ line: [UInt8], to process: WorkerProcess) {
-        // A worker that has died is noticed by its reader; nothing needs to be done about a failed write.
-        process.writer.async { _ = process.write(line) }
+    /// Takes what a worker has answered, and hands it more.
+    private func finish(_ lines: some Sequence<[UInt8]>, in slot: Int) {
+        let (finished, steps) = roster.withLock { roster in
+            let finished = lines.compactMap { line in
+                WorkerLine.row(of: line).flatMap { roster.finished($0, in: slot) }.map { ($0, line) }
+            }
+            return (finished, roster.takeSteps())
+        }
+        follow(steps)
+        for (job, line) in finished { job.continuation.resume(returning: .line(line)) }
     }
 
     /// The life of one slot: starts its worker again and again until the pool has stopped or no work is left for it.
@@ -137,22 +145,20 @@ package final class WorkerPool: Sendable {
                 let deadline = DispatchWorkItem { process.kill() }
                 DispatchQueue.global().asyncAfter(deadline: .now() + configuration.helloDeadline, execute: deadline)
                 defer { deadline.cancel() }
-                let status = process.read { line in
+                let status = process.read { lines in
+                    var lines = lines[...]
                     if !greeted {
                         // Anything but our hello is another version or another program: its output is not for us.
-                        guard line == WorkerLine.hello else { return process.kill() }
+                        guard lines.popFirst() == WorkerLine.hello else { return process.kill() }
                         greeted = true
                         deadline.cancel()
-                        _ = process.write(configuration.setup)
+                        process.write(configuration.setup)
                         guard let pool = pool(), pool.roster.withLock({ $0.started(slot, process) }) else {
                             return process.closeInput()
                         }
                         pool.advance()
-                    } else if let row = WorkerLine.row(of: line), let pool = pool() {
-                        let job = pool.roster.withLock { $0.finished(row, in: slot) }
-                        job?.continuation.resume(returning: .line(line))
-                        pool.advance()
                     }
+                    pool()?.finish(lines, in: slot)
                 }
                 if !greeted { failure = "it ended before it said hello (\(ProcessEnd(status: status)))" }
                 if let pool = pool() {

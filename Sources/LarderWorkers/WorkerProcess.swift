@@ -3,13 +3,10 @@ import Foundation
 import Larder
 
 /// One worker process and the pipes to it. Blocking: its reading runs on a thread of its own.
-final class WorkerProcess: @unchecked Sendable {
-    // Sendable: the descriptors and the pid never change; `input` is closed under `lock`.
+final class WorkerProcess: Sendable {
     let pid: pid_t
-    /// Where lines are written, so that no caller waits for a full pipe.
-    let writer = DispatchQueue(label: "larder.worker.writer")
     private let output: Int32
-    private let input: Lock<Int32?>
+    private let input: LineWriter
     private let isReaped = Lock(false)
 
     /// How a worker is started.
@@ -52,51 +49,26 @@ final class WorkerProcess: @unchecked Sendable {
         }
         self.pid = pid
         output = fromWorker[0]
-        input = Lock(toWorker[1])
+        input = LineWriter(toWorker[1])
     }
 
-    deinit {
-        close(output)
-        closeInput()
-    }
+    deinit { close(output) }
 
-    /// Reads lines until the process closes its output, then waits for its end and gives its status.
-    func read(_ line: ([UInt8]) -> Void) -> Int32 {
+    /// Reads lines, as many as come together, until the process closes its output; then waits for its end and gives
+    /// its status.
+    func read(_ take: ([[UInt8]]) -> Void) -> Int32 {
         var reader = LineReader(descriptor: output)
-        while let next = reader.next() { line(next) }
+        while let lines = reader.next() { take(lines) }
         // Whoever closes its output has nothing left to do: a worker that lingers is not waited for.
         closeInput()
         return reap()
     }
 
-    /// Writes a whole line and its newline. False where the process has gone.
-    ///
-    /// The lock is held over the write on purpose: it is what keeps lines whole, and only writers wait for it.
-    func write(_ line: [UInt8]) -> Bool {
-        input.withLock { descriptor in
-            guard let descriptor else { return false }
-            let bytes = line + [10]
-            var sent = 0
-            while sent < bytes.count {
-                let count = bytes.withUnsafeBytes {
-                    Glibc.write(descriptor, $0.baseAddress! + sent, bytes.count - sent)
-                }
-                if count < 0 && errno == EINTR { continue }
-                guard count > 0 else { return false }
-                sent += count
-            }
-            return true
-        }
-    }
+    /// Sends a line, some time soon. A worker that has died is noticed by its reader.
+    func write(_ line: [UInt8]) { input.write(line) }
 
     /// Tells the worker that nothing more will come: it finishes and ends.
-    func closeInput() {
-        let descriptor = input.withLock { value -> Int32? in
-            defer { value = nil }
-            return value
-        }
-        if let descriptor { close(descriptor) }
-    }
+    func closeInput() { input.close() }
 
     /// Ends the process, unless it has ended: its number may be another's by then.
     func kill() { isReaped.withLock { if !$0 { Glibc.kill(pid, SIGKILL) } } }

@@ -49,11 +49,30 @@ struct WorkerRoster {
         return nil
     }
 
-    /// The slots for which a thread must be started now.
-    mutating func takeStarts() -> [Int] {
-        guard !isStopping else { return [] }
-        var wanted = waiting.count
+    /// What the pool has to do now.
+    struct Steps {
+        /// The slots for which a thread must be started.
         var starts: [Int] = []
+        /// The rows that go out, each with its worker.
+        var sends: [(WorkerProcess, [UInt8])] = []
+    }
+
+    /// What is to be done for the rows that wait.
+    mutating func takeSteps() -> Steps {
+        var steps = Steps()
+        guard !isStopping, !waiting.isEmpty || !suspects.isEmpty else { return steps }
+        takeStarts(&steps)
+        while !suspects.isEmpty, let index = choose(apart: true), let job = suspects.popFirst() {
+            give(job, to: index, &steps)
+        }
+        while !waiting.isEmpty, let index = choose(apart: false), let job = waiting.popFirst() {
+            give(job, to: index, &steps)
+        }
+        return steps
+    }
+
+    private mutating func takeStarts(_ steps: inout Steps) {
+        var wanted = waiting.count
         for index in slots.indices where !slots[index].isSupervised {
             if slots[index].isApart {
                 if suspects.isEmpty { continue }
@@ -62,27 +81,25 @@ struct WorkerRoster {
                 wanted -= slots[index].credits
             }
             slots[index].isSupervised = true
-            starts.append(index)
+            steps.starts.append(index)
         }
-        return starts
     }
 
-    /// The rows that go out now, each with its worker: always to the one with the fewest in hand.
-    mutating func takeSends() -> [(WorkerProcess, [UInt8])] {
-        guard !isStopping else { return [] }
-        var sends: [(WorkerProcess, [UInt8])] = []
-        func choose(apart: Bool) -> Int? {
-            slots.indices.filter {
-                slots[$0].isApart == apart && slots[$0].process != nil && slots[$0].jobs.count < slots[$0].credits
-            }.min { slots[$0].jobs.count < slots[$1].jobs.count }
+    /// The worker that takes the next row: always the one with the fewest in hand.
+    private func choose(apart: Bool) -> Int? {
+        var best: Int?
+        for index in slots.indices where slots[index].isApart == apart && slots[index].process != nil {
+            guard slots[index].jobs.count < slots[index].credits else { continue }
+            if let known = best, slots[known].jobs.count <= slots[index].jobs.count { continue }
+            best = index
         }
-        func give(_ job: Job, to index: Int) {
-            slots[index].jobs[job.row] = job
-            if let process = slots[index].process { sends.append((process, job.line)) }
-        }
-        while !suspects.isEmpty, let index = choose(apart: true), let job = suspects.popFirst() { give(job, to: index) }
-        while !waiting.isEmpty, let index = choose(apart: false), let job = waiting.popFirst() { give(job, to: index) }
-        return sends
+        return best
+    }
+
+    private mutating func give(_ job: Job, to index: Int, _ steps: inout Steps) {
+        guard let process = slots[index].process else { return }
+        slots[index].jobs[job.row] = job
+        steps.sends.append((process, job.line))
     }
 
     /// A worker is ready. False where it is no longer wanted.

@@ -109,7 +109,7 @@ extension RowResult {
             }
             switch phase {
             case "success":
-                guard let source = Source.allCases.first(where: { "\($0)" == word }) else { return nil }
+                guard let source = Source(name: word) else { return nil }
                 return RowResult(outcome: .success(source), bytes: size, tail: tail)
             case "failure": return RowResult(outcome: .failure(code: word), bytes: size, tail: tail)
             default: return nil

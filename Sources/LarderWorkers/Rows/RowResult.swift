@@ -14,6 +14,15 @@ package struct RowResult: Sendable, Hashable {
             case .revalidated: "revalidated"
             }
         }
+
+        package init?(name: String) {
+            switch name {
+            case "network": self = .network
+            case "disk": self = .disk
+            case "revalidated": self = .revalidated
+            default: return nil
+            }
+        }
     }
 
     package enum Outcome: Sendable, Hashable {
