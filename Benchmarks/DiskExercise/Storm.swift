@@ -60,6 +60,9 @@ struct Checker {
             var configuration = Work.configuration(arguments)
             configuration.maximumBytes = Int64(bytes)
             let tier = try DiskTier(directory: arguments.directory, configuration: configuration)
+            // A sum that was written in part is marked, and counted anew; one that is not marked holds.
+            let wrong = try tier.recount().wrongFolders
+            guard wrong == 0 else { fail("\(when): \(wrong) folders were counted wrong") }
             // The thread of the index removes what the dead left before it does anything else.
             tier.flush()
             let found = tier.verify(repair: false) { _ in

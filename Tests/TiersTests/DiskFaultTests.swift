@@ -43,6 +43,8 @@ struct DiskFaultTests {
 
         func check() throws {
             files.heal()
+            // What failed behind a rename: nothing is counted wrong.
+            #expect(try tier.recount().wrongFolders == 0)
             let found = tier.verify(repair: false)
             #expect(found.isSound, "\(found)")
             #expect(try String(contentsOfFile: directory("00-notes.txt"), encoding: .utf8) == "mine")
@@ -161,6 +163,10 @@ struct DiskFaultTests {
                 var tier = try DiskTier(directory: directory.path, fileSystem: files)
                 tier.reconcile()
                 files.heal()
+                // What could not be looked at is not known; it is not counted as nothing.
+                if let known = tier.usage?.count {
+                    #expect(known == 8, "call \(number) \(String(describing: files.failed))")
+                }
                 // One that could only be opened for reading stays so; the next one does not.
                 if tier.volume.directory.readOnlyReason != nil { tier = try DiskTier(directory: directory.path) }
                 tier.reconcile()
@@ -181,6 +187,21 @@ struct DiskFaultTests {
         #expect(number > 60 && number < 1000)
         #expect(directory.files(under: "quarantine") == [])
         #expect(directory.files(under: "tmp") == [])
+    }
+
+    /// Who is killed behind a rename has marked the folder before: it is counted anew.
+    @Test func aFolderIsMarkedBeforeItIsChanged() throws {
+        let place = try Place()
+        let key = DiskFixtures.key(1)
+        place.files.fail(.rename, code: EIO)
+        #expect(try !DiskFixtures.store(place.tier, key, [1]).isStored)
+        place.files.fail(.rename, code: nil)
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: place.directory("state/usage")))
+        let page = try #require(UsagePage([UInt8](bytes)))
+        #expect(page.dirtyFolders == [EntryName.folder(key.hash)])
+        #expect(page.total == nil)
+        try place.check()
+        #expect(try DiskFixtures.store(place.tier, key, [1]).isStored)
     }
 
     @Test func aDirectoryThatIsDeletedIsMadeAgain() throws {
