@@ -1,14 +1,9 @@
 #include <string.h>
 
 #include "CImageCodecs.h"
+#include "machines.h"
 
-// The inner loops of resampling, in vectors: clang chooses how wide by the machine it runs on.
-// Not under ThreadSanitizer, which clang has watch the choosing too, before it is loaded: that ends the process.
-#if defined(__x86_64__) && defined(__ELF__) && !__has_feature(thread_sanitizer)
-#define FOR_EACH_MACHINE __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define FOR_EACH_MACHINE
-#endif
+// The inner loops of resampling, in vectors.
 
 typedef float vec4 __attribute__((vector_size(16)));
 typedef float vec16 __attribute__((vector_size(64)));

@@ -61,4 +61,20 @@ import Testing
             }
         }
     }
+
+    /// The search goes block by block: an end is found at every place of a block, across two, and in what is left.
+    @Test func theEndOfAScanIsFoundWhereverItIs() {
+        let start: [UInt8] = [0xFF, 0xD8, 0xFF, 0xDA, 0, 2]
+        // What looks like an end and is none stands everywhere else.
+        let filler: [UInt8] = [0xFF, 0x00, 7, 0xFF, 0xD3, 0xD9, 0x00, 0xFF, 0xD7, 0xFE]
+        for length in 0..<300 {
+            let scan = (0..<length).map { filler[$0 % filler.count] }
+            // Cut in the middle of a pair, the end would be that of the pair.
+            guard scan.last != 0xFF else { continue }
+            #expect(Self.isComplete(start + scan, .jpeg) == false, "\(length) bytes")
+            for step in [1, 63, 64, 65, .max] {
+                #expect(Self.isComplete(start + scan + [0xFF, 0xD9], .jpeg, chunk: step) == true, "\(length) bytes")
+            }
+        }
+    }
 }

@@ -133,4 +133,8 @@ bool larder_flag_is_raised(const int32_t *flag);
 const char *larder_jpeg_version(void);
 const char *larder_png_version(void);
 
+// Where the entropy-coded data of a JPEG scan ends: the index of the first 0xFF that neither a zero nor a restart marker
+// follows, or of the last byte, which is for the next call to judge; 0 for no bytes.
+size_t larder_jpeg_scan_end(const uint8_t *bytes, size_t count);
+
 #endif

@@ -1,3 +1,4 @@
+import CImageCodecs
 import Glibc
 
 /// Follows an image's bytes to where the image itself ends, whatever the transfer says of its length.
@@ -60,9 +61,9 @@ package struct EndScanner: Sendable {
                 at += step
                 state = UInt64(step) == count ? Self.state(after) : .skip(count - UInt64(step), then: after)
             case .scan:
-                guard let next = Self.find(0xFF, in: bytes, from: at) else { return }
-                at = next + 1
-                state = .scanCode
+                at += Self.scanned(bytes, from: at)
+                if bytes[at] == 0xFF { state = .scanCode }
+                at += 1
             case .scanCode:
                 switch bytes[at] {
                 case 0xFF: at += 1
@@ -114,6 +115,12 @@ package struct EndScanner: Sendable {
         case .chunk: .chunk(bytes: 0, value: 0)
         case .ended: .ended
         }
+    }
+
+    /// How many bytes from there on certainly belong to the scan: less than all.
+    private static func scanned(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
+        let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
+        return larder_jpeg_scan_end(rest.baseAddress?.assumingMemoryBound(to: UInt8.self), rest.count)
     }
 
     private static func find(_ byte: Int32, in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
