@@ -179,6 +179,37 @@ import Testing
         await origin.allConnectionsClosed()
     }
 
+    /// The head of a small image waits for its body, but not for long.
+    @Test func handsOnAHeadWhoseBodyDoesNotCome() async throws {
+        let origin = try Origin()
+        let gate = Gate()
+        let beginning = OriginReply.head(200, [("Content-Length", "3")]) + [1]
+        origin.on("/a", OriginReply([.send(beginning), .wait(gate), .send([2, 3])]))
+        let response = try await transport.open(.init(url: origin.url("/a")))
+        #expect(response.status == 200)
+        #expect(try await response.body.next() == [1])
+        gate.open()
+        #expect(try await response.body.all() == [2, 3])
+    }
+
+    /// Time stands still, so that the head is held back when the task is cancelled.
+    @Test func stopsTheTransferWhoseHeadWaitsForItsBody() async throws {
+        let origin = try Origin()
+        let transport = URLSessionTransport(configuration: .init(transfersAtOnce: 4), time: ManualTime())
+        for number in 0..<20 {
+            let gate = Gate()
+            let beginning = OriginReply.head(200, [("Content-Length", "3")]) + [1]
+            origin.on("/\(number)", OriginReply([.send(beginning), .wait(gate), .hold]))
+            let task = Task { try await transport.open(.init(url: origin.url("/\(number)"))) }
+            await gate.reached()
+            for _ in 0..<number * 20 { await Task.yield() }
+            task.cancel()
+            await #expect { try await task.value } throws: { ($0 as? ImageError)?.code == "cancelled" }
+            gate.open()
+        }
+        await origin.allConnectionsClosed()
+    }
+
     @Test func stopsTheTransferWhenTheBodyIsDropped() async throws {
         let origin = try Origin()
         origin.on("/a", OriginReply([.send(OriginReply.head(200)), .forever([1], pause: 1)]))

@@ -64,7 +64,7 @@ public final class ResponseBody: Sendable {
                 state.buffer.append(contentsOf: bytes)
                 return (waiter, state.takeBuffer(), true)
             }
-            if waits, state.buffer.isEmpty { state.buffer.reserveCapacity(least) }
+            if state.buffer.isEmpty, bytes.count < least { state.buffer.reserveCapacity(least) }
             state.buffer.append(contentsOf: bytes)
             state.isFull = state.buffer.count > highWater
             return (nil, [], !state.isFull)

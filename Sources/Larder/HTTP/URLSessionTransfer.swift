@@ -9,6 +9,8 @@ package final class URLSessionTransfer: Sendable {
         var waiter: Head?
         /// What `open` answers where nobody waits yet.
         var answer: Result<TransportResponse, ImageError>?
+        /// A head that waits for its body, so that a small image wakes its consumer once.
+        var held: TransportResponse?
         var task: URLSessionTask?
         var box: URLSessionBox?
         var hasHead = false
@@ -62,14 +64,18 @@ package final class URLSessionTransfer: Sendable {
                 if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
+            // Let go of outside of the lock: the body tells of its end.
+            let held = state.withLock { $0.held.take() }
             end(.cancelled(.init("cancelled while it waited for the response")))
+            withExtendedLifetime(held) {}
         }
         return try result.get()
     }
 
     private var urlRequest: URLRequest {
         var urlRequest = URLRequest(url: request.url)
-        urlRequest.httpMethod = request.method
+        // Setting it normalises the request once more.
+        if request.method != "GET" { urlRequest.httpMethod = request.method }
         // A gzip body is decoded on the way while the length stays that of the compressed one.
         var fields = ["Accept-Encoding": "identity"]
         // One field of each name is all that URLRequest can hold.
@@ -123,18 +129,26 @@ package final class URLSessionTransfer: Sendable {
             onCancel: { [weak self] in self?.end(.cancelled(.init("the body was cancelled"))) })
         let answer = TransportResponse(status: response.statusCode, fields: fields, body: body)
         let now = watch.now
-        let (isTaken, waiter) = state.withLock { state -> (Bool, Head?) in
-            guard !state.ended, state.task === task, !state.hasHead else { return (false, nil) }
+        let isTaken = state.withLock { state -> Bool in
+            guard !state.ended, state.task === task, !state.hasHead else { return false }
             (state.hasHead, state.body) = (true, body)
             state.lastByte = now
             state.declared = fields["Content-Encoding"] == nil ? fields["Content-Length"].flatMap { Int64($0) } : nil
-            if state.waiter == nil { state.answer = .success(answer) }
-            defer { state.waiter = nil }
-            return (true, state.waiter)
+            if state.waiter == nil { state.answer = .success(answer) } else { state.held = answer }
+            return true
         }
         // The late head of a task that was begun anew: its body, released unfinished, would end the new one.
-        guard isTaken else { return body.finish() }
-        waiter?.resume(returning: .success(answer))
+        if !isTaken { body.finish() }
+    }
+
+    /// Hands the head on that was held back.
+    private func deliverHead() {
+        let (head, waiter) = state.withLock { state -> (TransportResponse?, Head?) in
+            guard let held = state.held else { return (nil, nil) }
+            defer { (state.held, state.waiter) = (nil, nil) }
+            return (held, state.waiter)
+        }
+        if let head { waiter?.resume(returning: .success(head)) }
     }
 
     func received(_ data: Data, of task: URLSessionTask) {
@@ -147,7 +161,11 @@ package final class URLSessionTransfer: Sendable {
             return (state.body, state.declared.map { $0 - before } ?? Self.piece)
         }
         let least = Int(max(0, min(Self.piece, left)))
-        guard let body, !data.withUnsafeBytes({ body.push($0, gathering: least) }) else { return }
+        guard let body else { return }
+        let accepts = data.withUnsafeBytes { body.push($0, gathering: least) }
+        // The rest of a small body is on its way; where it is not, the watch hands the head on in a moment.
+        if least == 0 || left >= Self.piece { deliverHead() }
+        guard !accepts else { return }
         let pressed = state.withLock { state in
             state.pressed += data.count
             return state.pressed
@@ -181,20 +199,32 @@ package final class URLSessionTransfer: Sendable {
 
     // MARK: - The end
 
+    /// What a transfer leaves at its end.
+    private struct Ended {
+        let body: ResponseBody?
+        let waiter: Head?
+        let task: URLSessionTask?
+        let held: TransportResponse?
+    }
+
     /// Ends the transfer once: tells whoever waits, stops the task, and gives the place in the gate back.
     private func end(_ error: ImageError?, cancelling: Bool = true) {
         let error = error?.at(request.url)
-        let ended = state.withLock { state -> (body: ResponseBody?, waiter: Head?, task: URLSessionTask?)? in
+        let ended = state.withLock { state -> Ended? in
             guard !state.ended else { return nil }
             state.ended = true
             if let error, !state.hasHead, state.waiter == nil { state.answer = .failure(error) }
-            defer { (state.body, state.waiter, state.task, state.box) = (nil, nil, nil, nil) }
-            return (state.body, state.waiter, state.task)
+            defer { (state.body, state.waiter, state.task, state.box, state.held) = (nil, nil, nil, nil, nil) }
+            return Ended(body: state.body, waiter: state.waiter, task: state.task, held: state.held)
         }
         guard let ended else { return }
         watch.remove(self)
         ended.body?.finish(error)
-        if let error { ended.waiter?.resume(returning: .failure(error)) }
+        if let held = ended.held {
+            ended.waiter?.resume(returning: .success(held))
+        } else if let error {
+            ended.waiter?.resume(returning: .failure(error))
+        }
         if cancelling, let task = ended.task {
             sessions.cancel(task, then: release)
         } else {
@@ -207,6 +237,7 @@ package final class URLSessionTransfer: Sendable {
     /// Looks at the clock: called by the watch a few times a second.
     func check(now: UInt64, sockets: () -> ProcessSockets) {
         state.withLock(\.body)?.deliver()
+        deliverHead()
         let (silence, hasHead, isRunning) = state.withLock { state in
             (Double(now &- min(now, state.lastByte)) / 1e9, state.hasHead, state.task != nil && !state.ended)
         }
