@@ -138,7 +138,7 @@ import Testing
     @Test(arguments: TransportKind.allCases)
     func aReleasedTaskIsGivenUp(_ kind: TransportKind) async throws {
         let fixture = try Fixture(over: kind) { _, _ in
-            ScriptedTransport.Reply.ok([1]).ending(.held(ScriptedTransport.Valve()))
+            ScriptedTransport.Reply.ok(SampleImage.pngBeginning).ending(.held(ScriptedTransport.Valve()))
         }
         var task: ImageTask? = fixture.loader.task(for: ImageRequest(url: Self.url))
         #expect(task != nil)

@@ -73,7 +73,7 @@ import Testing
         let fixture = try Fixture { request, _ in
             request.url.path == "/404"
                 ? ScriptedTransport.Reply.status(404).headHeld(by: valve)
-                : ScriptedTransport.Reply.ok([1]).ending(.held(ScriptedTransport.Valve()))
+                : ScriptedTransport.Reply.ok(SampleImage.pngBeginning).ending(.held(ScriptedTransport.Valve()))
         }
         let events = fixture.loader.events
         let missing = ImageRequest(url: try #require(URL(string: "http://img.example/404")))

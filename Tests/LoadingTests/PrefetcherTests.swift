@@ -72,7 +72,7 @@ import Testing
     @Test(arguments: TransportKind.allCases)
     func stoppingEverythingEndsTheTransfers(_ kind: TransportKind) async throws {
         let fixture = try Fixture(over: kind) { _, _ in
-            ScriptedTransport.Reply.ok([1]).ending(.held(ScriptedTransport.Valve()))
+            ScriptedTransport.Reply.ok(SampleImage.pngBeginning).ending(.held(ScriptedTransport.Valve()))
         }
         let prefetcher = Prefetcher(loader: fixture.loader, maxConcurrent: 2)
         prefetcher.start(try Self.requests(0..<5))

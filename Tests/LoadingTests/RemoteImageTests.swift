@@ -139,7 +139,7 @@ import Testing
         async throws
     {
         let fixture = try Fixture(over: kind) { _, _ in
-            ScriptedTransport.Reply.ok([1]).ending(.held(ScriptedTransport.Valve()))
+            ScriptedTransport.Reply.ok(SampleImage.pngBeginning).ending(.held(ScriptedTransport.Valve()))
         }
         let loop = Loop()
         let row = RemoteImage(loader: fixture.loader, deliver: loop.delivery)
@@ -154,7 +154,7 @@ import Testing
     @Test(arguments: TransportKind.allCases)
     func aReleasedRowStopsTheTransfer(_ kind: TransportKind) async throws {
         let fixture = try Fixture(over: kind) { _, _ in
-            ScriptedTransport.Reply.ok([1]).ending(.held(ScriptedTransport.Valve()))
+            ScriptedTransport.Reply.ok(SampleImage.pngBeginning).ending(.held(ScriptedTransport.Valve()))
         }
         var row: RemoteImage? = RemoteImage(loader: fixture.loader, deliver: Loop().delivery)
         row?.load(ImageRequest(url: try Self.url("a.png")))

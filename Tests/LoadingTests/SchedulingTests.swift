@@ -166,10 +166,8 @@ import Testing
     }
 
     @Test func twoThousandStartsAndCancelsLeaveNothing() async throws {
-        // The beginning of a PNG, whose rest never comes.
-        let beginning = Array(SampleImage.png().prefix(8))
         let fixture = try Fixture { _, _ in
-            ScriptedTransport.Reply.ok(beginning).ending(.held(ScriptedTransport.Valve()))
+            ScriptedTransport.Reply.ok(SampleImage.pngBeginning).ending(.held(ScriptedTransport.Valve()))
         }
         let loader = fixture.loader
         for number in 0..<2000 {

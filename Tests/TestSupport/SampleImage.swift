@@ -1,5 +1,8 @@
 /// Whole images of a wished length, for tests that do not look at pixels.
 package enum SampleImage {
+    /// The beginning of an image that may well come to a good end: it waits for more and is refused by nobody.
+    package static var pngBeginning: [UInt8] { Array(png().prefix(8)) }
+
     /// A PNG of 1 x 1 pixels that is `count` bytes long (at least 81), padded by a private chunk before its end.
     package static func png(_ count: Int = 200, seed: UInt8 = 1) -> [UInt8] {
         let whole = HostileCase.image
