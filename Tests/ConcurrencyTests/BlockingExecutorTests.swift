@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -52,5 +53,107 @@ import Testing
         gate.open()
         await #expect { try await task.value } throws: { ($0 as? ImageError)?.code == "cancelled" }
         #expect(!ran.withLock { $0 })
+    }
+
+    /// Two pieces of blocking work and what lies between run on one thread: nothing is sent back and forth.
+    @Test func aTaskThatPrefersTheThreadsStaysOnThem() async throws {
+        let executor = BlockingExecutor(name: "test", width: 3)
+        let threads = await Task(executorPreference: executor.tasks) {
+            var threads: [pthread_t] = []
+            for _ in 0..<5 {
+                threads.append(await executor.perform { pthread_self() })
+                threads.append(pthread_self())
+            }
+            return Set(threads)
+        }.value
+        #expect(threads.count == 1)
+        let other = await executor.perform { pthread_self() }
+        #expect(other != pthread_self())
+    }
+
+    /// What a job made ready waits for its thread, but not for work that blocks it.
+    @Test func whatWaitsForAThreadThatBlocksIsTakenOver() async {
+        let executor = BlockingExecutor(name: "test", width: 2)
+        let gate = Gate()
+        let seen = Lock<[String]>([])
+        await Task(executorPreference: executor.tasks) {
+            let second = Task(executorPreference: executor.tasks) {
+                seen.withLock { $0.append("second") }
+                gate.open()
+            }
+            seen.withLock { $0.append("first") }
+            await executor.perform { gate.wait() }
+            await second.value
+        }.value
+        #expect(seen.withLock { $0 } == ["first", "second"])
+    }
+
+    /// Three that wait for a device, with one processor: each gets its thread, and none waits for the others.
+    @Test func whereThoseThatRunOnlyWaitOthersHelp() async {
+        let executor = BlockingExecutor(name: "test", width: 3, processors: 1)
+        let gate = Gate()
+        for _ in 0..<3 { executor.detach { gate.wait() } }
+        await gate.reached(by: 3)
+        gate.open()
+    }
+
+    /// Where work goes on, one thread a processor is enough.
+    @Test func whereWorkGoesOnNoMoreRunThanThereAreProcessors() async {
+        let executor = BlockingExecutor(name: "test", width: 8, processors: 1)
+        let running = Lock((now: 0, most: 0))
+        for _ in 0..<2000 {
+            executor.detach {
+                running.withLock { running in
+                    running.now += 1
+                    running.most = max(running.most, running.now)
+                }
+                sched_yield()
+                running.withLock { $0.now -= 1 }
+            }
+        }
+        await executor.perform {}
+        // A machine that stops the one thread for two milliseconds may let another begin.
+        #expect(running.withLock { $0.most } < 8)
+    }
+
+    @Test func aTaskOnTheThreadsThatIsCancelledBeginsNoWork() async {
+        let executor = BlockingExecutor(name: "test", width: 1)
+        let gate = Gate()
+        let task = Task(executorPreference: executor.tasks) {
+            await executor.perform { gate.wait() }
+            return try await executor.run { () throws(ImageError) in true }
+        }
+        await gate.reached()
+        task.cancel()
+        gate.open()
+        await #expect { try await task.value } throws: { ($0 as? ImageError)?.code == "cancelled" }
+    }
+
+    /// Tasks that start each other without end leave room for what others submit.
+    @Test func aThreadThatIsNeverIdleStillServesTheQueue() async {
+        let executor = BlockingExecutor(name: "test", width: 1)
+        let isOver = Lock(false)
+        @Sendable func again() {
+            Task(executorPreference: executor.tasks) { if !isOver.withLock({ $0 }) { again() } }
+        }
+        again()
+        await executor.perform { isOver.withLock { $0 = true } }
+    }
+
+    @Test func manyTasksAndMuchWorkAtOnceAllEnd() async {
+        let executor = BlockingExecutor(name: "test", width: 4)
+        let count = Lock(0)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<2000 {
+                group.addTask(executorPreference: number % 3 == 0 ? nil : executor.tasks) {
+                    await executor.perform { count.withLock { $0 += 1 } }
+                    await Task(executorPreference: executor.tasks) {
+                        await Task.yield()
+                        await executor.perform { count.withLock { $0 += 1 } }
+                    }.value
+                }
+            }
+        }
+        #expect(count.withLock { $0 } == 4000)
     }
 }

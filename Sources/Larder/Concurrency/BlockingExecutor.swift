@@ -4,18 +4,26 @@ import Foundation
 /// cooperative pool, nor inside an actor.
 ///
 /// Work starts in the order in which it was submitted. Work whose task was cancelled before it began is not
-/// run. Threads are started on demand, up to `width`, and end when the executor is released.
+/// run. Threads are started on demand, one a processor, and up to `width` where those wait for their devices; they
+/// end when the executor is released.
+///
+/// A task that prefers ``tasks`` runs on the threads themselves, between its own blocking work and that of others:
+/// what it gives to ``run(_:)`` is then a call, not a journey to another thread and back.
 package final class BlockingExecutor: Sendable {
-    private let pool: Pool
+    private let threads: ExecutorThreads
 
     /// - Parameters:
     ///   - name: the threads' name, for debuggers.
     ///   - width: the greatest number of threads, at least 1.
-    package init(name: String, width: Int) {
-        pool = Pool(name: name, width: max(1, width))
+    ///   - processors: how many of them run before one is seen to wait. Those of the machine by default.
+    package init(name: String, width: Int, processors: Int = ProcessInfo.processInfo.activeProcessorCount) {
+        threads = ExecutorThreads(name: name, width: max(1, width), processors: max(1, processors))
     }
 
-    deinit { pool.close() }
+    deinit { threads.close() }
+
+    /// What a task prefers that does its blocking work here.
+    package var tasks: any TaskExecutor { threads }
 
     /// Runs `body` on one of the threads and gives its result.
     ///
@@ -23,18 +31,24 @@ package final class BlockingExecutor: Sendable {
     package func run<Success: Sendable>(
         _ body: @escaping @Sendable () throws(ImageError) -> Success
     ) async throws(ImageError) -> Success {
+        if threads.areCurrent {
+            guard !Task.isCancelled else { throw .cancelled(.init("cancelled before it began")) }
+            return try ExecutorThreads.blocking(body)
+        }
         let ticket = Ticket()
         let result: Result<Success, ImageError> = await withTaskCancellationHandler {
             await withHandover { continuation in
-                pool.submit {
+                threads.submit {
                     guard ticket.begin() else {
                         return continuation.resume(returning: .failure(.cancelled(.init("cancelled before it began"))))
                     }
+                    let result: Result<Success, ImageError>
                     do throws(ImageError) {
-                        continuation.resume(returning: .success(try body()))
+                        result = .success(try ExecutorThreads.blocking(body))
                     } catch {
-                        continuation.resume(returning: .failure(error))
+                        result = .failure(error)
                     }
+                    continuation.resume(returning: result)
                 }
             }
         } onCancel: {
@@ -45,95 +59,20 @@ package final class BlockingExecutor: Sendable {
 
     /// Runs `body` that cannot fail, even when the task was cancelled: for clean-up.
     package func perform<Success: Sendable>(_ body: @escaping @Sendable () -> Success) async -> Success {
-        await withHandover { continuation in
-            pool.submit { continuation.resume(returning: body()) }
+        if threads.areCurrent { return ExecutorThreads.blocking(body) }
+        return await withHandover { continuation in
+            threads.submit { continuation.resume(returning: ExecutorThreads.blocking(body)) }
         }
     }
 
     /// Runs `body` some time later, for clean-up that nobody waits for.
-    package func detach(_ body: @escaping @Sendable () -> Void) { pool.submit(body) }
+    package func detach(_ body: @escaping @Sendable () -> Void) {
+        threads.submit { ExecutorThreads.blocking(body) }
+    }
 
     private final class Ticket: Sendable {
         private let cancelled = Lock(false)
         func cancel() { cancelled.withLock { $0 = true } }
         func begin() -> Bool { !cancelled.withLock { $0 } }
-    }
-
-    private final class Pool: @unchecked Sendable {
-        // Sendable: every mutable field is touched only while `condition` is locked.
-        private let condition = NSCondition()
-        private let name: String
-        private let width: Int
-        private var work: [@Sendable () -> Void] = []
-        private var head = 0
-        private var threads = 0
-        private var idle = 0
-        private var closed = false
-
-        init(name: String, width: Int) {
-            self.name = name
-            self.width = width
-        }
-
-        func submit(_ body: @escaping @Sendable () -> Void) {
-            condition.lock()
-            work.append(body)
-            let starts = work.count - head > idle && threads < width
-            if starts { threads += 1 }
-            let wakes = idle > 0
-            condition.unlock()
-            // Unlocked first: who wakes up would only wait for the lock. Threads that are busy look for more anyway.
-            if wakes { condition.signal() }
-            guard starts else { return }
-            let thread = Thread { [self] in serve() }
-            thread.name = name
-            thread.stackSize = 1 << 20
-            thread.start()
-        }
-
-        /// Lets the threads end once nothing is left to do.
-        func close() {
-            condition.lock()
-            closed = true
-            condition.broadcast()
-            condition.unlock()
-        }
-
-        private func serve() {
-            condition.lock()
-            while true {
-                var body = next()
-                if body != nil {
-                    condition.unlock()
-                    body?()
-                    // Released without the lock: with it may go the last reference to the executor, whose end locks.
-                    body = nil
-                    condition.lock()
-                } else if closed {
-                    break
-                } else {
-                    idle += 1
-                    condition.wait()
-                    idle -= 1
-                }
-            }
-            threads -= 1
-            condition.unlock()
-        }
-
-        private func next() -> (@Sendable () -> Void)? {
-            guard head < work.count else { return nil }
-            let body = work[head]
-            work[head] = {}
-            head += 1
-            if head == work.count {
-                work.removeAll(keepingCapacity: true)
-                head = 0
-            } else if head > 1024 {
-                work.removeSubrange(..<head)
-                head = 0
-            }
-            return body
-        }
     }
 }

@@ -8,8 +8,10 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
     fileprivate typealias Continuation = Handover<Result<Value, ImageError>>
 
     private let flights = Lock<[Key: Flight]>([:])
+    private let executor: (any TaskExecutor)?
 
-    package init() {}
+    /// - Parameter executor: where the work runs; nil for the cooperative pool.
+    package init(on executor: (any TaskExecutor)? = nil) { self.executor = executor }
 
     /// How many pieces of work run, for metrics and tests.
     package var count: Int { flights.withLock { $0.count } }
@@ -57,7 +59,7 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
             guard running == nil else { return ticket }
             flights[key] = flight
             flight.priority.value = priority
-            flight.task = Task { [self] in
+            flight.task = Task(executorPreference: executor) { [self] in
                 do throws(ImageError) {
                     finish(key, flight, .success(try await work(flight.priority)))
                 } catch {

@@ -19,7 +19,7 @@ package final class CachingFetcher: Sendable {
     let rate: RateLimiter?
     let robots: RobotsPolicy?
     let fetching = FetchesUnderWay()
-    private let flights = Coalescer<FlightID, FetchResult>()
+    private let flights: Coalescer<FlightID, FetchResult>
     private let listeners = Lock<[FlightID: ProgressHub]>([:])
     private let background = Lock(Background())
 
@@ -70,6 +70,8 @@ package final class CachingFetcher: Sendable {
         self.client = client
         self.disk = disk
         self.executor = executor
+        // A fetch goes back and forth between the network and the disk: on the disk's threads that is no journey.
+        flights = Coalescer(on: executor.tasks)
         self.configuration = configuration
         self.time = time
         self.random = random

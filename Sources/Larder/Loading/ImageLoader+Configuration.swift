@@ -79,7 +79,7 @@ extension ImageLoader {
 }
 
 extension ImageLoader.Configuration {
-    /// Threads for the disk tier: its calls are short, but a slow disk must not hold everybody up.
+    /// Threads for the disk tier at most: its calls are short, but a slow disk must not hold everybody up.
     var maxFileOperations: Int { max(2, min(8, maxFetches / 2)) }
 
     package var diskTier: DiskTierConfiguration {

@@ -24,9 +24,9 @@ public final class ImageLoader: Sendable {
     package let fetcher: CachingFetcher
     let time: any TimeSource
     /// For look-ups and writes in the disk tier.
-    let files: BlockingExecutor
+    package let files: BlockingExecutor
     let decoding: DecodeQueue
-    private let flights = Coalescer<LoadID, LoadedImage>()
+    private let flights: Coalescer<LoadID, LoadedImage>
     private let progress = Lock<[LoadID: WeakProgress]>([:])
 
     private struct WeakProgress {
@@ -46,6 +46,7 @@ public final class ImageLoader: Sendable {
         self.events = events
         memory = MemoryTier(configuration.memory, time: time) { key, bytes in events.note(.evicted(bytes: bytes), key) }
         files = BlockingExecutor(name: "larder-files", width: configuration.maxFileOperations)
+        flights = Coalescer(on: files.tasks)
         decoding = DecodeQueue(maxDecodes: configuration.maxDecodes, maxBytes: configuration.maxDecodeBytes)
         if let directory = configuration.cacheDirectory {
             disk = try DiskTier(directory: directory, configuration: configuration.diskTier, time: time)

@@ -204,7 +204,7 @@ package final class PrefetchJob: Sendable {
                 return item
             }
             guard let item = started else { return }
-            let task = Task { [self] in
+            let task = Task(executorPreference: runner.executor) { [self] in
                 let result = await runner.run(item.row)
                 complete(item, result)
             }

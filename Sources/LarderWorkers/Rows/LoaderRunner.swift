@@ -106,6 +106,8 @@ package final class LoaderRunner: RowRunner {
 
     // MARK: From the network
 
+    package var executor: (any TaskExecutor)? { loader.files.tasks }
+
     package func run(_ row: Row) async -> RowResult {
         let start = time.monotonic
         do throws(RowFailure) {

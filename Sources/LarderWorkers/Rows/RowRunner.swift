@@ -7,9 +7,16 @@ package protocol RowRunner: Sendable {
     /// Does the row: fetches, checks, keeps, makes thumbnails. Answers soon where the task is cancelled.
     func run(_ row: Row) async -> RowResult
 
+    /// Where the tasks that call `run` do best; nil for the cooperative pool.
+    var executor: (any TaskExecutor)? { get }
+
     /// The name under which rows are the same work: the normalised URL and what is wanted of it; nil where the row
     /// is not usable (`answer` says why). Called from any thread, cheap.
     func identity(of row: Row) -> RowIdentity?
+}
+
+extension RowRunner {
+    package var executor: (any TaskExecutor)? { nil }
 }
 
 /// 128 bits that name a row's work, and the host that it goes to.
