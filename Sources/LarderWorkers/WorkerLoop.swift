@@ -28,14 +28,25 @@ package enum WorkerLoop {
         return Channel(input: 0, output: output, log: log)
     }
 
+    /// What runs the rows.
+    package struct Handler: Sendable {
+        /// Runs a row: its line in, the result's line out. Its task is cancelled when the row is given up.
+        let run: @Sendable ([UInt8]) async -> [UInt8]
+        /// Where it does best.
+        let executor: (any TaskExecutor)?
+
+        package init(on executor: (any TaskExecutor)? = nil, _ run: @escaping @Sendable ([UInt8]) async -> [UInt8]) {
+            self.run = run
+            self.executor = executor
+        }
+    }
+
     /// Runs until the input ends; then gives up what is under way, waits for its lines, and returns.
     ///
     /// - Parameters:
     ///   - prepare: makes the handler from the setup line; nil where the line makes no sense, which ends the loop.
-    ///   - handler: runs a row: its line in, the result's line out. Its task is cancelled when the row is given up.
     package static func run(
-        _ channel: Channel,
-        prepare: @escaping @Sendable ([UInt8]) -> (@Sendable ([UInt8]) async -> [UInt8])?
+        _ channel: Channel, prepare: @escaping @Sendable ([UInt8]) -> Handler?
     ) async {
         let writer = LineWriter(channel.output)
         writer.write(WorkerLine.hello)
@@ -56,10 +67,10 @@ package enum WorkerLoop {
 
     /// Begins every row that comes, until the input ends.
     private static func read(
-        _ reader: consuming LineReader, _ prepare: ([UInt8]) -> (@Sendable ([UInt8]) async -> [UInt8])?,
+        _ reader: consuming LineReader, _ prepare: ([UInt8]) -> Handler?,
         _ running: Lock<[Int: Task<Void, Never>]>, _ writer: LineWriter
     ) {
-        var handler: (@Sendable ([UInt8]) async -> [UInt8])?
+        var handler: Handler?
         while let lines = reader.next() {
             for line in lines {
                 guard let handler else {
@@ -73,8 +84,8 @@ package enum WorkerLoop {
                     continue
                 }
                 running.withLock { table in
-                    table[row] = Task {
-                        let result = await handler(line)
+                    table[row] = Task(executorPreference: handler.executor) {
+                        let result = await handler.run(line)
                         running.withLock { _ = $0.removeValue(forKey: row) }
                         writer.write(result)
                     }

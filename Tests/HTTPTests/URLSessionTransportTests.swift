@@ -204,7 +204,8 @@ import Testing
             await gate.reached()
             for _ in 0..<number * 20 { await Task.yield() }
             task.cancel()
-            await #expect { try await task.value } throws: { ($0 as? ImageError)?.code == "cancelled" }
+            // A head that came before anybody waited for it is handed on at once.
+            do { try await task.value.body.cancel() } catch { #expect((error as? ImageError)?.code == "cancelled") }
             gate.open()
         }
         await origin.allConnectionsClosed()

@@ -21,7 +21,7 @@ let once = CommandLine.arguments.last ?? ""
 if CommandLine.arguments.contains("--noisy") { print("(noise on a worker's standard output)") }
 await WorkerLoop.run(channel) { setup in
     guard String(decoding: setup, as: UTF8.self) == #"{"setup":true}"# else { return nil }
-    return { line in
+    return WorkerLoop.Handler { line in
         let text = String(decoding: line, as: UTF8.self)
         let row = WorkerLine.row(of: line) ?? -1
         func answer(_ word: String) -> [UInt8] { Array(#"{"row":\#(row),"answer":"\#(word)"}"#.utf8) }

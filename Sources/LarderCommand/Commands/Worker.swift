@@ -21,7 +21,7 @@ enum WorkerCommand {
         await WorkerLoop.run(channel) { setup in
             do {
                 let runner = try runner(setup, log)
-                return { line in
+                return WorkerLoop.Handler(on: runner.executor) { line in
                     guard let row = Row(line: line) else {
                         let number = WorkerLine.row(of: line) ?? 0
                         return RowResult.failure(.badRow("the worker cannot read it")).line(row: number)
