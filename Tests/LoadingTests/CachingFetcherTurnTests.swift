@@ -82,6 +82,8 @@ import Testing
         first.cancel()
         valve.open()
         _ = try? await first.value
+        // The fetch that was given up ends a little later, and with it its turn.
+        while fixture.fetcher.disk?.tryLock(for: request.key) == nil { await Task.yield() }
         other.time.advance(seconds: 1)
         #expect(try await second.result().source == .network)
         #expect(other.transport.requests.count == 1)
