@@ -43,12 +43,12 @@ failed=0
 [ "${3:-killed}" = plain ] && exit "$failed"
 (
     while sleep 1; do
-        victim=$(pgrep -f "^/proc/self/exe worker|$larder worker" | shuf -n 1) && kill -KILL "$victim" 2>/dev/null || true
+        victim=$(pgrep -s 0 -f "^/proc/self/exe worker|$larder worker" | shuf -n 1) && kill -KILL "$victim" 2>/dev/null || true
     done
 ) &
 killer=$!
 run killed || failed=1
 kill "$killer"
-left=$(pgrep -fc "^/proc/self/exe worker|$larder worker" || true)
+left=$(pgrep -s 0 -fc "^/proc/self/exe worker|$larder worker" || true)
 echo "processes left behind: $left"
 [ "$failed" = 0 ] && [ "$left" = 0 ]
