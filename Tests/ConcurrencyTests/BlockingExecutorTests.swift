@@ -99,7 +99,8 @@ import Testing
 
     /// Where work goes on, one thread a processor is enough.
     @Test func whereWorkGoesOnNoMoreRunThanThereAreProcessors() async {
-        let executor = BlockingExecutor(name: "test", width: 8, processors: 1)
+        // No machine is so slow that this is long.
+        let executor = BlockingExecutor(name: "test", width: 8, processors: 1, patience: 30_000_000)
         let running = Lock((now: 0, most: 0))
         for _ in 0..<2000 {
             executor.detach {
@@ -112,8 +113,7 @@ import Testing
             }
         }
         await executor.perform {}
-        // A machine that stops the one thread for two milliseconds may let another begin.
-        #expect(running.withLock { $0.most } < 8)
+        #expect(running.withLock { $0.most } == 1)
     }
 
     @Test func aTaskOnTheThreadsThatIsCancelledBeginsNoWork() async {

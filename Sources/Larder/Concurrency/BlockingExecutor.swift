@@ -16,8 +16,13 @@ package final class BlockingExecutor: Sendable {
     ///   - name: the threads' name, for debuggers.
     ///   - width: the greatest number of threads, at least 1.
     ///   - processors: how many of them run before one is seen to wait. Those of the machine by default.
-    package init(name: String, width: Int, processors: Int = ProcessInfo.processInfo.activeProcessorCount) {
-        threads = ExecutorThreads(name: name, width: max(1, width), processors: max(1, processors))
+    ///   - patience: how long, in microseconds, nothing may be taken up until that is seen. 2,000 by default.
+    package init(
+        name: String, width: Int, processors: Int = ProcessInfo.processInfo.activeProcessorCount,
+        patience: UInt32 = 2000
+    ) {
+        threads = ExecutorThreads(
+            name: name, width: max(1, width), processors: max(1, processors), patience: patience)
     }
 
     deinit { threads.close() }

@@ -40,17 +40,18 @@ final class ExecutorThreads: TaskExecutor, @unchecked Sendable {
     private let name: String
     private let width: Int
     private let processors: Int
+    private let patience: UInt32
 
     /// Jobs that one thread runs one after the other before it looks at what else waits.
     private static let mostInRow = 32
     private static let stackSize = 4 << 20
-    /// How long nothing may be taken up before another thread helps, in microseconds.
-    private static let patience: UInt32 = 2000
 
-    init(name: String, width: Int, processors: Int) {
+    /// - Parameter patience: how long nothing may be taken up before another thread helps, in microseconds.
+    init(name: String, width: Int, processors: Int, patience: UInt32) {
         self.name = name
         self.width = width
         self.processors = processors
+        self.patience = patience
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -176,7 +177,7 @@ final class ExecutorThreads: TaskExecutor, @unchecked Sendable {
         seat.watches = false
         var seen = state.withLock(\.taken)
         while true {
-            usleep(Self.patience)
+            usleep(patience)
             let (work, isOver, call) = state.withLock { state -> (Work?, Bool, Call?) in
                 guard !state.queue.isEmpty, state.taken == seen else {
                     seen = state.taken
