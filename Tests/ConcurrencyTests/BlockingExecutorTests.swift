@@ -90,7 +90,7 @@ import Testing
 
     /// Three that wait for a device, with one processor: each gets its thread, and none waits for the others.
     @Test func whereThoseThatRunOnlyWaitOthersHelp() async {
-        let executor = BlockingExecutor(name: "test", width: 3, processors: 1)
+        let executor = BlockingExecutor(name: "test", width: 3, processors: 1, patience: 2000)
         let gate = Gate()
         for _ in 0..<3 { executor.detach { gate.wait() } }
         await gate.reached(by: 3)

@@ -15,12 +15,14 @@ package final class BlockingExecutor: Sendable {
     /// - Parameters:
     ///   - name: the threads' name, for debuggers.
     ///   - width: the greatest number of threads, at least 1.
-    ///   - processors: how many of them run before one is seen to wait. Those of the machine by default.
-    ///   - patience: how long, in microseconds, nothing may be taken up until that is seen. 2,000 by default.
-    package init(
-        name: String, width: Int, processors: Int = ProcessInfo.processInfo.activeProcessorCount,
-        patience: UInt32 = 2000
-    ) {
+    package convenience init(name: String, width: Int) {
+        self.init(name: name, width: width, processors: ProcessInfo.processInfo.activeProcessorCount, patience: 2000)
+    }
+
+    /// - Parameters:
+    ///   - processors: how many of the threads run before one is seen to wait.
+    ///   - patience: how long, in microseconds, nothing may be taken up until that is seen.
+    package init(name: String, width: Int, processors: Int, patience: UInt32) {
         threads = ExecutorThreads(
             name: name, width: max(1, width), processors: max(1, processors), patience: patience)
     }
