@@ -64,10 +64,7 @@ package final class URLSessionTransfer: Sendable {
                 if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
-            // Let go of outside of the lock: the body tells of its end.
-            let held = state.withLock { $0.held.take() }
-            end(.cancelled(.init("cancelled while it waited for the response")))
-            withExtendedLifetime(held) {}
+            end(.cancelled(.init("cancelled while it waited for the response")), dropsHead: true)
         }
         return try result.get()
     }
@@ -208,7 +205,9 @@ package final class URLSessionTransfer: Sendable {
     }
 
     /// Ends the transfer once: tells whoever waits, stops the task, and gives the place in the gate back.
-    private func end(_ error: ImageError?, cancelling: Bool = true) {
+    ///
+    /// - Parameter dropsHead: whether who waits gets the error even where a head is there.
+    private func end(_ error: ImageError?, cancelling: Bool = true, dropsHead: Bool = false) {
         let error = error?.at(request.url)
         let ended = state.withLock { state -> Ended? in
             guard !state.ended else { return nil }
@@ -219,8 +218,9 @@ package final class URLSessionTransfer: Sendable {
         }
         guard let ended else { return }
         watch.remove(self)
+        // Before a head that is dropped: a body that goes unfinished would end the transfer, which is under way.
         ended.body?.finish(error)
-        if let held = ended.held {
+        if let held = ended.held, !dropsHead {
             ended.waiter?.resume(returning: .success(held))
         } else if let error {
             ended.waiter?.resume(returning: .failure(error))
