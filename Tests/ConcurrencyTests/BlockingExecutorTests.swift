@@ -63,6 +63,8 @@ import Testing
             for _ in 0..<5 {
                 threads.append(await executor.perform { pthread_self() })
                 threads.append(pthread_self())
+                // What it starts, and its own going on after that, wait for this thread and wake no other.
+                threads.append(await Task(executorPreference: executor.tasks) { pthread_self() }.value)
             }
             return Set(threads)
         }.value
