@@ -56,21 +56,39 @@ import Testing
     }
 
     /// Two pieces of blocking work and what lies between run on one thread: nothing is sent back and forth.
-    @Test func aTaskThatPrefersTheThreadsStaysOnThem() async throws {
+    @Test func aTaskThatPrefersTheThreadsStaysOnThem() async {
         let executor = BlockingExecutor(name: "test", width: 3)
         let threads = await Task(executorPreference: executor.tasks) {
-            var threads: [pthread_t] = []
+            var threads: Set<pthread_t> = []
             for _ in 0..<5 {
-                threads.append(await executor.perform { pthread_self() })
-                threads.append(pthread_self())
-                // What it starts, and its own going on after that, wait for this thread and wake no other.
-                threads.append(await Task(executorPreference: executor.tasks) { pthread_self() }.value)
+                threads.insert(await executor.perform { pthread_self() })
+                threads.insert(pthread_self())
             }
-            return Set(threads)
+            return threads
         }.value
         #expect(threads.count == 1)
         let other = await executor.perform { pthread_self() }
         #expect(other != pthread_self())
+    }
+
+    /// What a job starts waits for its thread and wakes no other, though two are idle; but for a change of threads now
+    /// and then, so that others get their turn.
+    @Test func whatATaskStartsRunsWhereItIs() async {
+        let executor = BlockingExecutor(name: "test", width: 3, processors: 3, patience: 2000)
+        let gate = Gate()
+        for _ in 0..<3 { executor.detach { gate.wait() } }
+        await gate.reached(by: 3)
+        gate.open()
+        let moves = await Task(executorPreference: executor.tasks) {
+            var moves = 0
+            for _ in 0..<10_000 {
+                let here = pthread_self()
+                let there = await Task(executorPreference: executor.tasks) { pthread_self() }.value
+                if there != here { moves += 1 }
+            }
+            return moves
+        }.value
+        #expect(moves < 2500)
     }
 
     /// What a job made ready waits for its thread, but not for work that blocks it.
