@@ -9,6 +9,8 @@ PREFIX    ?= /usr/local
 DESTDIR   ?=
 TRAITS    := --traits Curl
 RELEASE   := .build/release/larder
+# Swift's libraries within the program, where the toolchain has them (Documentation/decisions/static-runtime.md).
+STATIC     = $(if $(wildcard $(dir $(realpath $(shell command -v $(SWIFT))))../lib/swift_static/linux),--static-swift-stdlib)
 export SWIFT_BACKTRACE ?= enable=no
 
 # Debian package and the pkg-config module that shows it is there.
@@ -63,13 +65,13 @@ sanitize: deps ## run the engine's tests under ThreadSanitizer and AddressSaniti
 	Tests/Scripts/sanitize.sh
 
 build: deps ## build for release
-	$(SWIFT) build $(TRAITS) -c release --product larder
+	$(SWIFT) build $(TRAITS) -c release $(STATIC) --product larder
 
 debug: deps
 	$(SWIFT) build $(TRAITS) --build-tests
 
 install: build ## install larder, its man page and completions below PREFIX (/usr/local)
-	install -D -m 755 $(RELEASE) $(DESTDIR)$(PREFIX)/bin/larder
+	install -D -s -m 755 $(RELEASE) $(DESTDIR)$(PREFIX)/bin/larder
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 	    $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(RELEASE) documentation --format man >$(DESTDIR)$(PREFIX)/share/man/man1/larder.1
