@@ -32,9 +32,10 @@ if [ -n "$short" ]; then
         '^ConcurrencyTests\.|HostileWebTests/(overURLSession|endsAProcess)|HostLimiter|CircuitBreaker|RateLimiter|RobotsTests'
         '^LoadingTests\.CachingFetcher(Sharing|Retry|Redirect)Tests')
 else
-    export LARDER_ROOMS="ConcurrencyTests ImageTests HTTPTests TiersTests LoadingTests ServerTests"
+    export LARDER_ROOMS="ConcurrencyTests ImageTests HTTPTests TiersTests LoadingTests"
+    LARDER_ROOMS+=" WorkersTests PrefetchTests ServerTests"
     filters=('CurlTransport|HostileWebTests/overCurl' '^ConcurrencyTests\.' '^ImageTests\.' '^HTTPTests\.' '^TiersTests\.'
-        '^LoadingTests\.' 'RelayTests')
+        '^LoadingTests\.' '^WorkersTests\.' '^PrefetchTests\.' 'RelayTests')
 fi
 
 for kind in ${kinds:-thread address}; do
@@ -54,7 +55,12 @@ for kind in ${kinds:-thread address}; do
         # Few at once: under ThreadSanitizer a hundred threads that need the same metadata of Swift's runtime, each for
         # the first time, were seen to wait for each other for ever.
         timeout 900 "$tests" --testing-library swift-testing --experimental-maximum-parallelization-width 6 \
-            --filter "$filter"
+            --filter "$filter" 2>&1 | tee "$scratch/log"
+        # A process that a test has started ends with its own status, which the test need not look at.
+        if grep -qE '(WARNING|ERROR): (Thread|Address|Leak)Sanitizer' "$scratch/log"; then
+            echo "sanitize.sh: $kind: a finding in a process of $filter" >&2
+            exit 66
+        fi
         echo "== $kind: $filter, after $SECONDS s"
     done
 done

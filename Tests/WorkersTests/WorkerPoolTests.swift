@@ -11,7 +11,10 @@ import Testing
     static func pool(workers: Int = 2, credits: Int = 4, arguments: [String] = []) -> WorkerPool {
         WorkerPool(
             .init(
-                executable: executable, arguments: arguments, environment: ["SWIFT_BACKTRACE": "enable=no"],
+                executable: executable, arguments: arguments,
+                // Beside it what a sanitizer was told: for the worker's own.
+                environment: ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }
+                    .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 },
                 setup: Array(#"{"setup":true}"#.utf8), workers: workers, credits: credits,
                 helloDeadline: arguments == ["--silent"] ? 0.1 : 10))
     }
