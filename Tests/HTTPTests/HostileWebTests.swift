@@ -32,6 +32,25 @@ import Testing
         }
     #endif
 
+    /// A gateway answers 502 to the one and 504 to the other.
+    @Test(arguments: TransportKind.network) func nonsenseIsToldFromNoAnswer(_ kind: TransportKind) async throws {
+        let transport = try #require(kind.make())
+        for (name, isMalformed) in [
+            ("another protocol", true), ("two different lengths", true), ("a status of one digit", true),
+            ("connection refused", false), ("closed before the head", false), ("reset before the head", false),
+        ] {
+            let hostile = try #require(HostileCase.all.first { $0.name == name })
+            let origin = try Origin()
+            hostile.prepare(origin)
+            do throws(ImageError) {
+                _ = try await load(origin.url("/image"), over: transport)
+                Issue.record("\(name): an image")
+            } catch {
+                #expect(error.details.isMalformed == isMalformed, "\(name): \(error.details.detail)")
+            }
+        }
+    }
+
     private func check(_ hostile: HostileCase, over make: @autoclosure () -> any Transport) async throws {
         let origin = try Origin()
         hostile.prepare(origin)

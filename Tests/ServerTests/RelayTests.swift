@@ -101,7 +101,21 @@ import Testing
     @Test func onlyIfCachedAndFaultsOfTheNetworkAreGatewayErrors() async throws {
         let (relay, _) = try relay { _, _ in .fail(.unreachable(.init("down"))) }
         #expect(await relay.answer(get("/a", ["Cache-Control": "only-if-cached"])).status == 504)
-        #expect(await relay.answer(get()).status == 502)
+        #expect(await relay.answer(get()).status == 504)
+    }
+
+    @Test(arguments: [
+        (ImageError.unreachable(.init("refused")), 504), (.timedOut(.connect, .init()), 504),
+        (.timedOut(.idle, .init()), 504), (.malformed("no status line"), 502), (.truncated(.init()), 502),
+    ]) func whatMustBeRevalidatedIsNotServedCutOffFromTheOrigin(fault: ImageError, status: Int) async throws {
+        let (relay, transport) = try relay { _, count in
+            count == 1 ? .ok([1], ["Cache-Control": "max-age=1, must-revalidate"]) : .fail(fault)
+        }
+        #expect(await relay.answer(get()).status == 200)
+        time.advance(seconds: 2)
+        let answer = await relay.answer(get())
+        #expect(answer.status == status && answer.body == Array("\(fault.code)\n".utf8))
+        #expect(transport.requests.count == 2)
     }
 
     @Test func listensOnLoopbackAndKeepsConnections() async throws {

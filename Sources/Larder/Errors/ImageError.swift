@@ -47,6 +47,8 @@ public enum ImageError: Error, Sendable, Hashable {
         public var isTransient: Bool?
         /// Requests that were sent before it was given up; nil where that was not counted.
         public var attempts: Int?
+        /// Whether the server did answer, though with what is no response of HTTP.
+        package var isMalformed = false
 
         /// Details with what is known; `detail` must name no secrets.
         public init(_ detail: String = "", url: String? = nil, retryAfter: Double? = nil, isTransient: Bool? = nil) {
@@ -133,6 +135,13 @@ extension ImageError {
         case .refused(let refusal, _): refusal == .busy
         default: false
         }
+    }
+
+    /// A response that breaks the protocol.
+    package static func malformed(_ detail: String, isTransient: Bool? = nil) -> ImageError {
+        var details = Details(detail, isTransient: isTransient)
+        details.isMalformed = true
+        return .unreachable(details)
     }
 
     /// The same error with changed details.

@@ -16,6 +16,11 @@
             switch result {
             case CURLE_URL_MALFORMAT:
                 return .invalidURL(details())
+            case CURLE_UNSUPPORTED_PROTOCOL:
+                // The scheme is http or https: it is the answer that is in another protocol.
+                return .malformed(details().detail, isTransient: false)
+            case CURLE_WEIRD_SERVER_REPLY where !headIsComplete:
+                return .malformed(details().detail)
             case CURLE_OPERATION_TIMEDOUT:
                 // The idle and total deadlines are not libcurl's.
                 return .timedOut(.connect, details())
@@ -23,8 +28,8 @@
                 // A header line beyond libcurl's own limit of 100 KiB; 100 is CURLE_TOO_LARGE of later versions.
                 return .tooLarge(details())
             case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE,
-                CURLE_SSL_ISSUER_ERROR, CURLE_SSL_ENGINE_NOTFOUND, CURLE_UNSUPPORTED_PROTOCOL, CURLE_FAILED_INIT,
-                CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN:
+                CURLE_SSL_ISSUER_ERROR, CURLE_SSL_ENGINE_NOTFOUND, CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT,
+                CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN:
                 // Nothing that passes by itself.
                 return .unreachable(details(isTransient: false))
             case CURLE_SSL_CONNECT_ERROR where text.contains(" alert "):

@@ -121,9 +121,4 @@
             return text
         }
     }
-
-    extension ImageError {
-        /// A response that breaks the protocol.
-        fileprivate static func malformed(_ detail: String) -> ImageError { .unreachable(.init(detail)) }
-    }
 #endif

@@ -14,7 +14,7 @@ extension ImageError {
         case .timedOut: self = .timedOut(hasHead ? .idle : .connect, .init(detail))
         case .badURL: self = .invalidURL(.init(detail))
         // The scheme is http or https: it is the answer that is in another protocol.
-        case .unsupportedURL: self = .unreachable(.init(detail, isTransient: false))
+        case .unsupportedURL: self = .malformed(detail, isTransient: false)
         // Nobody's second try mends a certificate.
         case _ where Self.lastingTLSFaults.contains { text.contains($0) }:
             self = .unreachable(.init(detail, isTransient: false))

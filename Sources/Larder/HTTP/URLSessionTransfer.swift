@@ -111,7 +111,7 @@ package final class URLSessionTransfer: Sendable {
         guard response.statusCode >= 200 || response.statusCode == 101 else { return touch() }
         var fields = HTTPFields(response)
         do throws(ImageError) {
-            guard response.statusCode != 101 else { throw .unreachable(.init("the server switched protocols")) }
+            guard response.statusCode != 101 else { throw .malformed("the server switched protocols") }
             try fields.collapseContentLength()
         } catch {
             return end(error)
@@ -310,7 +310,7 @@ extension HTTPFields {
     fileprivate mutating func collapseContentLength() throws(ImageError) {
         guard let text = self["Content-Length"], text.contains(",") else { return }
         let lengths = Set(text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
-        guard lengths.count == 1 else { throw .unreachable(.init("several lengths: \(text)")) }
+        guard lengths.count == 1 else { throw .malformed("several lengths: \(text)") }
         self["Content-Length"] = lengths.first
     }
 

@@ -54,6 +54,8 @@ package struct Relay: Sendable {
             let status =
                 switch error {
                 case .notCached, .timedOut: 504
+                // Cut off from the origin: 504, as RFC 9111 §5.2.2.2 has it where nothing stale may stand in.
+                case .unreachable(let details): details.isMalformed ? 502 : 504
                 case .invalidURL: 400
                 default: 502
                 }
