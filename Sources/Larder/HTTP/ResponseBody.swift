@@ -122,28 +122,32 @@ public final class ResponseBody: Sendable {
     /// - Throws: the transport's error, after the bytes that came before it; ``ImageError/cancelled(_:)`` when the
     ///   body or the waiting task was cancelled.
     public func next() async throws(ImageError) -> [UInt8]? {
+        if !Task.isCancelled, let answer = take(orWait: nil) { return try answer.get() }
         let result = await withTaskCancellationHandler {
-            await withHandover { (waiter: Waiter) in
-                let (answer, drained) = state.withLock { state -> (Result<[UInt8]?, ImageError>?, Bool) in
-                    if state.isCancelled { return (.failure(.cancelled(.init("the body was cancelled"))), false) }
-                    if !state.buffer.isEmpty {
-                        let bytes = state.buffer
-                        state.buffer = []
-                        defer { state.isFull = false }
-                        return (.success(bytes), state.isFull)
-                    }
-                    if let end = state.end { return (end.map { nil }, false) }
-                    precondition(state.waiter == nil, "a ResponseBody has one consumer")
-                    state.waiter = waiter
-                    return (nil, false)
-                }
-                if drained { onDrain() }
-                if let answer { waiter.resume(returning: answer) }
+            await withHandover { waiter in
+                if let answer = take(orWait: waiter) { waiter.resume(returning: answer) }
             }
         } onCancel: {
             cancel()
         }
         return try result.get()
+    }
+
+    /// What is there already; nil where nothing is, and then `waiter` is told of what comes.
+    private func take(orWait waiter: Waiter?) -> Result<[UInt8]?, ImageError>? {
+        let (answer, drained) = state.withLock { state -> (Result<[UInt8]?, ImageError>?, Bool) in
+            if state.isCancelled { return (.failure(.cancelled(.init("the body was cancelled"))), false) }
+            if !state.buffer.isEmpty {
+                defer { state.isFull = false }
+                return (.success(state.takeBuffer()), state.isFull)
+            }
+            if let end = state.end { return (end.map { nil }, false) }
+            precondition(state.waiter == nil, "a ResponseBody has one consumer")
+            state.waiter = waiter
+            return (nil, false)
+        }
+        if drained { onDrain() }
+        return answer
     }
 
     /// Whether the consumer waits for bytes.
