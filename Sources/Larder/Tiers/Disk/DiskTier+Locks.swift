@@ -16,7 +16,7 @@ extension DiskTier {
     /// Who needs two takes the source's before the variant's.
     package func tryLock(for key: CacheKey) -> KeyLock? {
         do throws(SystemError) {
-            guard let held = try volume.locks.tryHold(.key(key.hash)) else { return nil }
+            guard let held = try volume.locks.tryHold(key: key.hash) else { return nil }
             return KeyLock(held)
         } catch {
             // Better fetched twice than not at all.

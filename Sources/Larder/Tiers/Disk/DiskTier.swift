@@ -129,9 +129,7 @@ package final class DiskTier: Sendable {
     /// Takes over the kept beginning of a cut transfer of that key: ask for the rest from
     /// ``EntryWriter/Partial/bytes`` on with `Range` and `If-Range`. On 206 go on appending, on 200 call
     /// ``EntryWriter/restart()`` first, on 416 restart and ask anew. nil where there is none.
-    package func resume(_ key: CacheKey) -> EntryWriter? {
-        volume.partials.resume(key) ?? key.ofPrivateAnswer.flatMap { volume.partials.resume($0) }
-    }
+    package func resume(_ key: CacheKey) -> EntryWriter? { volume.partials.resume(key) }
 
     /// Stores new metadata for an entry that the server confirmed (304): its payload is copied within the kernel
     /// and the new file takes the old one's place. What this build does not know of the old metadata is kept.

@@ -25,6 +25,8 @@ package final class EntryWriter: @unchecked Sendable {
     package let resumed: Partial?
 
     private static let pendingLimit = 64 << 10
+    /// Room for the metadata, so that they need no other place.
+    private static let usualTail = 2 << 10
 
     /// The beginning of a payload, kept from a transfer that was cut.
     package struct Partial: Sendable, Hashable {
@@ -93,6 +95,7 @@ package final class EntryWriter: @unchecked Sendable {
                 written += Int64(piece.count)
                 return
             }
+            if pending.isEmpty { pending.reserveCapacity(piece.count + Self.usualTail) }
             pending.append(contentsOf: piece)
             guard pending.count >= Self.pendingLimit else { return }
             do throws(SystemError) { try flush() } catch { try fallBack(error) }
@@ -312,7 +315,7 @@ package final class EntryWriter: @unchecked Sendable {
                 return discard()
             }
             isOpen = false
-            volume.partials.keep(name, key.hash)
+            volume.partials.keep(name, key)
             volume.fileSystem.close(descriptor)
         }
     }

@@ -13,7 +13,7 @@ final class LockFile: Sendable {
         case reconcile
         /// Held as long as a process lives that makes temporary files with that number in their names.
         case owner(UInt64)
-        /// Held by the process that fetches that key.
+        /// Held by the process that fetches that key: see ``tryHold(key:)``.
         case key(CacheKey.Hash)
 
         fileprivate var offset: Int64 {
@@ -31,21 +31,11 @@ final class LockFile: Sendable {
 
     /// A lock that is held until it is released or dropped.
     final class Held: Sendable {
-        private let descriptor: Lock<Int32>
-        private let fileSystem: any FileSystem
+        private let end: Lock<(@Sendable () -> Void)?>
 
-        fileprivate init(_ descriptor: Int32, _ fileSystem: any FileSystem) {
-            self.descriptor = Lock(descriptor)
-            self.fileSystem = fileSystem
-        }
+        fileprivate init(_ end: @escaping @Sendable () -> Void) { self.end = Lock(end) }
 
-        func release() {
-            let descriptor = descriptor.withLock { descriptor in
-                defer { descriptor = -1 }
-                return descriptor
-            }
-            if descriptor >= 0 { fileSystem.close(descriptor) }
-        }
+        func release() { end.withLock { $0.take() }?() }
 
         deinit { release() }
     }
@@ -53,11 +43,10 @@ final class LockFile: Sendable {
     /// nil where another descriptor holds it.
     func tryHold(_ range: Range, shared: Bool = false) throws(SystemError) -> Held? {
         let fileSystem = directory.fileSystem
-        guard directory.state >= 0 else { throw directory.readOnlyReason ?? SystemError(.open, EROFS) }
-        let descriptor = try fileSystem.open(Self.name, in: directory.state, .updateOrCreate, permissions: 0o600)
+        let descriptor = try open()
         do throws(SystemError) {
             if try fileSystem.tryLock(descriptor, at: range.offset, count: 1, shared: shared) {
-                return Held(descriptor, fileSystem)
+                return Held { fileSystem.close(descriptor) }
             }
         } catch {
             fileSystem.close(descriptor)
@@ -65,6 +54,65 @@ final class LockFile: Sendable {
         }
         fileSystem.close(descriptor)
         return nil
+    }
+
+    private func open() throws(SystemError) -> Int32 {
+        guard directory.state >= 0 else { throw directory.readOnlyReason ?? SystemError(.open, EROFS) }
+        return try directory.fileSystem.open(Self.name, in: directory.state, .updateOrCreate, permissions: 0o600)
+    }
+
+    // MARK: Keys
+
+    /// A descriptor that the locks of many keys share: one for each image would cost two calls more. To its own process
+    /// a shared descriptor locks nothing; the set does.
+    private final class Keys: Sendable {
+        let descriptor: Int32
+        let fileSystem: any FileSystem
+        private let held = Lock(Set<Int64>())
+
+        init(_ descriptor: Int32, _ fileSystem: any FileSystem) {
+            self.descriptor = descriptor
+            self.fileSystem = fileSystem
+        }
+
+        deinit { fileSystem.close(descriptor) }
+
+        func tryHold(_ offset: Int64) throws(SystemError) -> Held? {
+            guard held.withLock({ $0.insert(offset).inserted }) else { return nil }
+            do throws(SystemError) {
+                if try fileSystem.tryLock(descriptor, at: offset, count: 1, shared: false) {
+                    return Held { self.release(offset) }
+                }
+            } catch {
+                held.withLock { _ = $0.remove(offset) }
+                throw error
+            }
+            held.withLock { _ = $0.remove(offset) }
+            return nil
+        }
+
+        private func release(_ offset: Int64) {
+            // Unlocked first: who finds it free in the set must find it free in the file.
+            fileSystem.unlock(descriptor, at: offset, count: 1)
+            held.withLock { _ = $0.remove(offset) }
+        }
+    }
+
+    private let keys = Lock<Keys?>(nil)
+
+    /// The right to fetch a key; nil where somebody else has it, in this process or another.
+    func tryHold(key hash: CacheKey.Hash) throws(SystemError) -> Held? {
+        try sharedKeys().tryHold(Range.key(hash).offset)
+    }
+
+    /// Another one where the file was deleted or replaced meanwhile.
+    private func sharedKeys() throws(SystemError) -> Keys {
+        if let keys = keys.withLock({ $0 }), try directory.fileSystem.status(of: keys.descriptor).links > 0 {
+            return keys
+        }
+        let new = Keys(try open(), directory.fileSystem)
+        keys.withLock { $0 = new }
+        return new
     }
 
     /// Waits up to five seconds: these are held for a batch at most, and not for ever by a stopped process.

@@ -1,6 +1,7 @@
 import Glibc
 
-/// The beginnings of cut transfers, kept in `tmp/` to be continued: `HASH.part`, one a key, bounded.
+/// The beginnings of cut transfers, kept in `tmp/` to be continued: `HASH.part`, one for each key that is asked for,
+/// bounded. That of a private answer is found by the key that was asked for, as the entry is.
 struct PartialStore {
     static let suffix = ".part"
     /// Where the metadata's `extra` keeps the validator.
@@ -10,14 +11,14 @@ struct PartialStore {
     private static func name(_ hash: CacheKey.Hash) -> String { "\(hash)\(suffix)" }
 
     /// Keeps a complete temporary file of kind ``EntryFormat/Kind/partial``.
-    func keep(_ temporary: String, _ hash: CacheKey.Hash) {
+    func keep(_ temporary: String, _ key: CacheKey) {
         let folder = volume.directory.temporary
         let room = volume.configuration.partials
         do throws(SystemError) {
             let size = try volume.fileSystem.status(of: temporary, in: folder).size
             guard size <= room.bytes, room.count > 0 else { return volume.removeTemporary(temporary) }
             BoundedFolder(volume: volume, folder: folder).makeRoom(for: size, room) { $0.hasSuffix(Self.suffix) }
-            try volume.fileSystem.rename(temporary, in: folder, to: Self.name(hash), in: folder)
+            try volume.fileSystem.rename(temporary, in: folder, to: Self.name(key.asked.hash), in: folder)
         } catch {
             volume.removeTemporary(temporary)
         }
@@ -71,7 +72,8 @@ struct PartialStore {
             try fileSystem.truncate(descriptor, to: Int64(found.partial.bytes))
             kept = true
             return EntryWriter(
-                volume: volume, key: key, descriptor: descriptor, name: own, resumed: found.partial,
+                volume: volume, key: found.partial.metadata.key, descriptor: descriptor, name: own,
+                resumed: found.partial,
                 digest: found.digest.take(), checksum: found.checksum)
         } catch {
             kept = putBack()
@@ -103,7 +105,8 @@ struct PartialStore {
         } catch {
             return nil
         }
-        guard tail.kind == .partial, tail.matches(key), tail.payloadLength > 0,
+        let isOfKey = tail.matches(key) || key.ofPrivateAnswer.map(tail.matches) ?? false
+        guard tail.kind == .partial, isOfKey, tail.payloadLength > 0,
             let validator = metadata.extra[Self.validatorMember]
         else { return nil }
         let digest = DigestBox()
