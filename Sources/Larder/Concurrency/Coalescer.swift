@@ -68,7 +68,7 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
             }
             return ticket
         }
-        settle(ticket.flight)
+        if ticket.joined { settle(ticket.flight) }
         return ticket
     }
 
@@ -124,15 +124,16 @@ package final class Coalescer<Key: Hashable & Sendable, Value: Sendable>: Sendab
 
     /// Gives the place up: the last to leave cancels the work.
     package func leave(_ ticket: Ticket) {
-        let (continuation, task) = flights.withLock { flights -> (Continuation?, Task<Void, Never>?) in
+        let left = flights.withLock { flights -> (Continuation?, Task<Void, Never>?)? in
             let flight = ticket.flight
-            guard flight.waiters.removeValue(forKey: ObjectIdentifier(ticket)) != nil else { return (nil, nil) }
+            guard flight.waiters.removeValue(forKey: ObjectIdentifier(ticket)) != nil else { return nil }
             defer { ticket.continuation = nil }
             guard flight.waiters.isEmpty else { return (ticket.continuation, nil) }
             // Nobody waits any more: who comes next begins anew.
             if flights[ticket.key] === flight { flights[ticket.key] = nil }
             return (ticket.continuation, flight.task)
         }
+        guard let (continuation, task) = left else { return }
         if let task { task.cancel() } else { settle(ticket.flight) }
         continuation?.resume(returning: .failure(.cancelled(.init("cancelled by the caller"))))
     }

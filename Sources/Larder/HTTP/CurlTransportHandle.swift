@@ -35,8 +35,9 @@
             self.errorBuffer = errorBuffer
         }
 
-        /// Bytes that libcurl reads at once: large enough that most images come in one or two reads.
-        private static let bufferSize = 256 << 10
+        /// Bytes that libcurl reads at once: most images come in a few reads. It makes and frees that room for each
+        /// transfer; above 64 KiB the allocator then tidies its whole heap every time.
+        private static let bufferSize = 60 << 10
 
         /// What libcurl says of the last error.
         var message: String { String(cString: errorBuffer) }

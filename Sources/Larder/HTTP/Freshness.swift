@@ -20,11 +20,11 @@ package struct Freshness: Sendable {
     }
 
     /// `date_value` (§4.2.3); nil where `Date` is absent or invalid.
-    package var date: Timestamp? { fields.values("date").first.flatMap { HTTPDate.parse($0, now: responseTime) } }
+    package var date: Timestamp? { fields.first("date").flatMap { HTTPDate.parse($0, now: responseTime) } }
 
     /// `age_value` (§5.1): the first member of `Age`; 0 where it is absent or no number.
     package var ageValue: Int64 {
-        guard let field = fields.values("age").first else { return 0 }
+        guard let field = fields.first("age") else { return 0 }
         let first = field.prefix { $0 != "," }.drop { $0 == " " }
         return FieldReader.deltaSeconds(first.prefix { $0 != " " }) ?? 0
     }
@@ -58,7 +58,7 @@ package struct Freshness: Sendable {
     /// §4.2.2: only where nothing explicit is said, and the status or `public` or `private` allows it.
     private func heuristicLifetime(_ options: FreshnessOptions) -> Int64 {
         guard Storability.isHeuristicallyCacheable(status) || control.isPublic else { return 0 }
-        guard let modified = fields.values("last-modified").first.flatMap({ HTTPDate.parse($0, now: responseTime) })
+        guard let modified = fields.first("last-modified").flatMap({ HTTPDate.parse($0, now: responseTime) })
         else { return Self.clamped(options.defaultLifetime) }
         let since = Self.clamped((date ?? responseTime).seconds(since: modified))
         let share = min(max(0, options.heuristicFraction), 1)

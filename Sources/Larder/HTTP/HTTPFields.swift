@@ -42,6 +42,12 @@ public struct HTTPFields: Sendable, Hashable, Codable, ExpressibleByDictionaryLi
         fields.compactMap { $0.name.equalsIgnoringCase(name) ? $0.value : nil }
     }
 
+    /// The value of the first field of that name.
+    package func first(_ name: String) -> String? { fields.first { $0.name.equalsIgnoringCase(name) }?.value }
+
+    /// Whether there is a field of that name.
+    package func contains(_ name: String) -> Bool { fields.contains { $0.name.equalsIgnoringCase(name) } }
+
     /// Adds a field behind those of the same name.
     public mutating func append(_ name: String, _ value: String) { fields.append(Field(name, value)) }
 }
@@ -50,6 +56,13 @@ extension String {
     /// ASCII comparison without case: what header names and directives are compared by.
     package func equalsIgnoringCase(_ other: String) -> Bool {
         func lower(_ byte: UInt8) -> UInt8 { byte >= 65 && byte <= 90 ? byte | 0x20 : byte }
-        return utf8.count == other.utf8.count && zip(utf8, other.utf8).allSatisfy { lower($0) == lower($1) }
+        guard utf8.count == other.utf8.count else { return false }
+        let isSame = utf8.withContiguousStorageIfAvailable { left in
+            other.utf8.withContiguousStorageIfAvailable { right in
+                left.indices.allSatisfy { lower(left[$0]) == lower(right[$0]) }
+            }
+        }
+        // Foreign strings have no bytes at hand.
+        return (isSame ?? nil) ?? zip(utf8, other.utf8).allSatisfy { lower($0) == lower($1) }
     }
 }

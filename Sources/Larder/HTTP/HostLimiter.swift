@@ -158,6 +158,7 @@ package final class HostLimiter: Sendable {
     /// Lets through whoever may go now, and sees to it that somebody looks again when a rate allows the next.
     private func pump() {
         let (admitted, wait) = state.withLock { state -> ([Waiter], UInt64?) in
+            guard !state.waiters.isEmpty else { return ([], nil) }
             var admitted: [Waiter] = []
             let now = interval > 0 ? time.monotonic : 0
             while state.running < limits.total, let next = best(state, now) {

@@ -16,6 +16,8 @@ package struct NormalizedURL: Sendable, Hashable, CustomStringConvertible {
     /// The host's place in `string`, with the brackets of an IPv6 address.
     private let hostStart: Int
     private let hostEnd: Int
+    /// What it was made from, where that says the same: Foundation need not parse it again.
+    private var parsed: URL?
 
     /// - Throws: ``ImageError/invalidURL(_:)`` or, for a scheme other than http and https,
     ///   ``ImageError/refused(_:_:)``, with what to do about it.
@@ -38,7 +40,11 @@ package struct NormalizedURL: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    package init(_ url: URL) throws(ImageError) { try self.init(url.absoluteString) }
+    package init(_ url: URL) throws(ImageError) {
+        let text = url.absoluteString
+        try self.init(text)
+        if text == string, url.baseURL == nil { parsed = url }
+    }
 
     /// As it stands in the URL: Punycode, an address in canonical form, IPv6 in brackets.
     package var host: String {
@@ -60,6 +66,7 @@ package struct NormalizedURL: Sendable, Hashable, CustomStringConvertible {
 
     /// - Throws: ``ImageError/invalidURL(_:)`` where Foundation reads the text differently; none is known.
     package func url() throws(ImageError) -> URL {
+        if let parsed { return parsed }
         guard let url = URL(string: string), url.absoluteString == string else {
             throw .invalidURL(.init("Foundation cannot represent this URL", url: string))
         }

@@ -27,7 +27,7 @@ public struct RedirectPolicy: Sendable, Hashable {
         after request: TransportRequest, status: Int, fields: HTTPFields
     ) throws(ImageError) -> TransportRequest? {
         // Of several (an error of the server) the first counts, as in browsers.
-        guard !handsOn, Self.statuses.contains(status), let location = fields.values("Location").first else {
+        guard !handsOn, Self.statuses.contains(status), let location = fields.first("Location") else {
             return nil
         }
         guard let target = request.url.resolving(reference: location) else {

@@ -51,7 +51,7 @@ public struct RetryPolicy: Sendable, Hashable {
 
     /// Seconds that `Retry-After` asks for (RFC 9110 §10.2.3), as a number or a date; nil where it is neither.
     package static func retryAfter(_ fields: HTTPFields, now: Timestamp) -> Double? {
-        guard let value = fields.values("retry-after").first else { return nil }
+        guard let value = fields.first("retry-after") else { return nil }
         if let seconds = FieldReader.deltaSeconds(value) { return Double(seconds) }
         return HTTPDate.parse(value, now: now).map { Double(max(0, $0.seconds(since: now))) }
     }

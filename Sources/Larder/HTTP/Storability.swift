@@ -16,7 +16,7 @@ package enum Storability {
         method: String, request: HTTPFields, status: Int, response: HTTPFields
     ) -> Bool {
         // Parts are never stored: a 206 belongs to the download that it continues (§3.3, §3.4).
-        guard method == "GET", request.values("range").isEmpty, status >= 200, status != 206, status != 304 else {
+        guard method == "GET", !request.contains("range"), status >= 200, status != 206, status != 304 else {
             return false
         }
         let control = CacheControl(response)
@@ -28,19 +28,23 @@ package enum Storability {
         }
         // It would never match a request.
         guard Vary(response) != .any else { return false }
-        return control.maxAge != nil || !response.values("expires").isEmpty || control.isPublic || control.isPrivate
+        return control.maxAge != nil || response.contains("expires") || control.isPublic || control.isPrivate
             || isHeuristicallyCacheable(status)
     }
 
     /// The fields that are stored: not those of the connection, not those of a proxy, never cookies, and none that
     /// `no-cache="…"` names.
-    package static func storedFields(_ response: HTTPFields) -> HTTPFields {
+    ///
+    /// - Parameter keeps: which of the others are kept, by the name in lower case and the value; all by default.
+    package static func storedFields(
+        _ response: HTTPFields, where keeps: (_ name: String, _ value: String) -> Bool = { _, _ in true }
+    ) -> HTTPFields {
         let named = Set(
             FieldReader.lowercasedTokens(response.values("connection")) + CacheControl(response).noCacheFields)
         return HTTPFields(
             response.fields.filter { field in
                 let name = field.name.lowercased()
-                return !connectionFields.contains(name) && !named.contains(name)
+                return !connectionFields.contains(name) && !named.contains(name) && keeps(name, field.value)
             })
     }
 
@@ -56,7 +60,7 @@ package enum Storability {
     package static func merge(_ stored: HTTPFields, notModified: HTTPFields) -> HTTPFields {
         let update = storedFields(notModified).fields.filter { field in
             let name = field.name.lowercased()
-            if name == "etag" { return stored.values("etag").isEmpty }
+            if name == "etag" { return !stored.contains("etag") }
             return !payloadFields.contains(name)
         }
         let replaced = Set(update.map { $0.name.lowercased() })

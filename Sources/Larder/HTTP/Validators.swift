@@ -9,11 +9,11 @@ package struct Validators: Sendable, Hashable {
 
     /// - Parameter now: decides the century of two-digit years, nothing else.
     package init(_ fields: HTTPFields, now: Timestamp) {
-        etag = fields.values("etag").first.flatMap(EntityTag.init)
-        lastModified = fields.values("last-modified").first
+        etag = fields.first("etag").flatMap(EntityTag.init)
+        lastModified = fields.first("last-modified")
         let modified = lastModified.flatMap { HTTPDate.parse($0, now: now) }
         if modified == nil { lastModified = nil }
-        let date = fields.values("date").first.flatMap { HTTPDate.parse($0, now: now) }
+        let date = fields.first("date").flatMap { HTTPDate.parse($0, now: now) }
         if let modified, let date {
             lastModifiedIsStrong = date.seconds(since: modified) >= 60
         } else {
@@ -61,7 +61,7 @@ package struct Validators: Sendable, Hashable {
             guard let etag else { return false }
             return EntityTag.list(noneMatch).contains { $0.matchesWeakly(etag) }
         }
-        guard let since = request.values("if-modified-since").first.flatMap({ HTTPDate.parse($0, now: now) }) else {
+        guard let since = request.first("if-modified-since").flatMap({ HTTPDate.parse($0, now: now) }) else {
             return false
         }
         let modified = lastModified.flatMap { HTTPDate.parse($0, now: now) } ?? storedAt

@@ -37,6 +37,11 @@ extension ImageFormat {
     ///
     /// For comparing with what the bytes say; it never decides.
     public init?(contentType: String) {
+        // Most say it just so.
+        if let known = Self.allCases.first(where: { $0.contentType == contentType }) {
+            self = known
+            return
+        }
         let name = contentType.prefix { $0 != ";" }.lowercased().filter { !$0.isWhitespace }
         switch name {
         case "image/jpeg", "image/jpg", "image/pjpeg": self = .jpeg

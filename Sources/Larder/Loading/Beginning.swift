@@ -8,9 +8,9 @@ final class Beginning: Sendable {
     private let writer: Lock<EntryWriter?>
 
     /// nil where there is none, or it turns out to be no beginning of an image.
-    init?(_ disk: DiskTier, _ key: CacheKey, _ inspector: HeaderInspector) {
+    init?(_ disk: DiskTier, _ key: CacheKey, _ inspector: @autoclosure () -> HeaderInspector) {
         guard let writer = disk.resume(key) else { return nil }
-        var inspector = inspector
+        var inspector = inspector()
         guard let partial = writer.resumed,
             (try? writer.readBack { (bytes) throws(ImageError) in try inspector.receive(bytes) }) != nil
         else {
@@ -40,7 +40,7 @@ final class Beginning: Sendable {
 
     /// The length of the whole, where the 206 continues exactly here; nil where it does not.
     func continues(_ fields: HTTPFields) -> Int? {
-        guard let range = fields.values("content-range").first, range.lowercased().hasPrefix("bytes ") else {
+        guard let range = fields.first("content-range"), range.lowercased().hasPrefix("bytes ") else {
             return nil
         }
         let parts = range.dropFirst(6).split(separator: "/")
@@ -48,7 +48,7 @@ final class Beginning: Sendable {
             let start = parts[0].split(separator: "-").first.flatMap({ Int($0.filter { $0 != " " }) }),
             start == count, let total = Int(parts[1]), total > count
         else { return nil }
-        if let etag = fields.values("etag").first, validator.hasPrefix("\""), etag != validator { return nil }
+        if let etag = fields.first("etag"), validator.hasPrefix("\""), etag != validator { return nil }
         return total
     }
 }

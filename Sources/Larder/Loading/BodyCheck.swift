@@ -22,7 +22,7 @@ struct BodyCheck: Sendable {
         let length = response.fields.values("content-length").last.flatMap { Int($0) }
         declared = request.method == "HEAD" || [204, 304].contains(response.status) ? nil : length
         maxBytes = request.maxBytes
-        guard case .image(let inspector) = request.content else {
+        guard case .image(let limits, let filter) = request.content else {
             if let declared, declared > maxBytes {
                 throw .tooLarge(.init("\(declared) bytes announced, the limit is \(maxBytes)"))
             }
@@ -41,7 +41,8 @@ struct BodyCheck: Sendable {
             expected = nil
             kind = .image(
                 try ResponseValidator(
-                    status: response.status, fields: response.fields, maxBytes: maxBytes, inspector: inspector))
+                    status: response.status, fields: response.fields, maxBytes: maxBytes,
+                    inspector: HeaderInspector(limits: limits, filter: filter)))
         }
     }
 

@@ -47,7 +47,7 @@ extension CachingFetcher {
             TransportRequest(
                 url: try plan.request.url.url(), method: plan.method, fields: fields, deadlines: plan.request.deadlines,
                 addresses: configuration.addresses),
-            deadline: deadline
+            deadline: deadline, on: executor.tasks
         ) { (url) throws(ImageError) in try await self.follow(url, turn) }
         let exchanged = Exchanged(
             sent: fields, response: response, requestTime: requestTime, responseTime: time.now)
@@ -119,7 +119,7 @@ extension CachingFetcher {
 
     /// Reads a short body that nobody needs to its end, so that the connection can be used again; ends a long one.
     private func settle(_ response: HTTPResponse) async {
-        let declared = response.fields.values("content-length").first.flatMap { Int($0) }
+        let declared = response.fields.first("content-length").flatMap { Int($0) }
         if let declared, declared <= 16 << 10 {
             while (try? await response.body.next()) != nil {}
         }
@@ -207,7 +207,7 @@ extension CachingFetcher {
             let key = plan.key
             await executor.perform { disk.remove(key) }
         }
-        let named = response.fields.values("content-type").first.flatMap { ImageFormat(contentType: $0) }
+        let named = response.fields.first("content-type").flatMap { ImageFormat(contentType: $0) }
         let mismatch = check.header.map { $0.format != named } ?? false
         return .received(body, metadata(), contentTypeMismatch: mismatch, fields: response.fields)
     }

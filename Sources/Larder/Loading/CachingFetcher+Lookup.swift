@@ -43,9 +43,9 @@ extension CachingFetcher {
     /// The kept beginning of an image, if there is one to go on from.
     func beginning(_ request: FetchRequest, _ key: CacheKey) -> Beginning? {
         guard let disk, request.policy != .reload, request.method == "GET",
-            case .image(let inspector) = request.content, request.fields.values("range").isEmpty
+            case .image(let limits, let filter) = request.content, !request.fields.contains("range")
         else { return nil }
-        return Beginning(disk, key, inspector)
+        return Beginning(disk, key, HeaderInspector(limits: limits, filter: filter))
     }
 
     /// Whether the entry is an answer to this request, and its metadata where they had to be read for that.

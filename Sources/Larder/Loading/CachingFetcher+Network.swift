@@ -6,8 +6,8 @@ extension CachingFetcher {
     func sentFields(_ request: FetchRequest) -> HTTPFields {
         var fields = request.fields
         // Without it a transport may ask for a coding of its own, and lengths would not be those of the image.
-        if fields.values("accept-encoding").isEmpty { fields.append("Accept-Encoding", "identity") }
-        if !request.takesAnything, fields.values("user-agent").isEmpty {
+        if !fields.contains("accept-encoding") { fields.append("Accept-Encoding", "identity") }
+        if !request.takesAnything, !fields.contains("user-agent") {
             fields.append("User-Agent", configuration.userAgent)
         }
         return fields

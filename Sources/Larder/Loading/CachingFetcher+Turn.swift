@@ -49,7 +49,7 @@ extension CachingFetcher {
     /// than images the answer may well be no one else's.
     private func takesTurns(_ request: FetchRequest) -> Bool {
         !request.takesAnything && request.method == "GET" && request.policy != .reload
-            && request.fields.values("range").isEmpty
+            && !request.fields.contains("range")
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// An HTTP cache over the disk tier (RFC 9111, private): a request goes in; bytes and fields come out, from disk where
 /// they may be used, else from the network, stored on the way.
@@ -24,7 +25,7 @@ package final class CachingFetcher: Sendable {
     private let background = Lock(Background())
 
     /// What two requests must have in common to share one fetch.
-    struct FlightID: Hashable, Sendable {
+    final class FlightID: Hashable, Sendable {
         let key: CacheKey
         let url: String
         let method: String
@@ -43,14 +44,21 @@ package final class CachingFetcher: Sendable {
             fields = request.fields
             sha256 = request.sha256
             maxBytes = request.maxBytes
-            if case .image(let inspector) = request.content {
-                (limits, filter) = (inspector.limits, inspector.filter)
+            if case .image(let limits, let filter) = request.content {
+                (self.limits, self.filter) = (limits, filter)
             } else {
                 (limits, filter) = (nil, nil)
             }
         }
 
         func hash(into hasher: inout Hasher) { hasher.combine(key) }
+
+        static func == (left: FlightID, right: FlightID) -> Bool {
+            left === right
+                || left.key == right.key && left.url == right.url && left.method == right.method
+                    && left.policy == right.policy && left.fields == right.fields && left.sha256 == right.sha256
+                    && left.maxBytes == right.maxBytes && left.limits == right.limits && left.filter == right.filter
+        }
     }
 
     private struct Background {
@@ -280,8 +288,12 @@ final class ProgressHub: Sendable {
     }
 
     private let listeners = Lock<[ObjectIdentifier: Listener]>([:])
+    private let hears = Atomic(false)
 
-    func add(_ listener: Listener) { listeners.withLock { $0[ObjectIdentifier(listener)] = listener } }
+    func add(_ listener: Listener) {
+        listeners.withLock { $0[ObjectIdentifier(listener)] = listener }
+        if listener.call != nil { hears.store(true, ordering: .releasing) }
+    }
 
     /// Whether nobody is left.
     func remove(_ id: ObjectIdentifier) -> Bool {
@@ -292,6 +304,7 @@ final class ProgressHub: Sendable {
     }
 
     func report(_ progress: @autoclosure () -> FetchProgress) {
+        guard hears.load(ordering: .acquiring) else { return }
         let calls = listeners.withLock { $0.values.compactMap(\.call) }
         guard !calls.isEmpty else { return }
         let progress = progress()

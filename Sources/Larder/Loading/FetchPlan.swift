@@ -23,11 +23,11 @@ struct FetchPlan: Sendable {
     ]
 
     func storedFields(_ response: HTTPFields) -> HTTPFields {
-        let fields = Storability.storedFields(response)
-        if request.takesAnything { return fields }
+        if request.takesAnything { return Storability.storedFields(response) }
         // A value too long to be of use would cost the entry its place: the metadata are bounded.
-        return HTTPFields(
-            fields.fields.filter { Self.imageFields.contains($0.name.lowercased()) && $0.value.utf8.count <= 1024 })
+        return Storability.storedFields(response) { name, value in
+            Self.imageFields.contains(name) && value.utf8.count <= 1024
+        }
     }
 
     /// Where the answer is kept: what is private without credentials has a key of its own.

@@ -2,8 +2,8 @@
 package struct FetchRequest: Sendable {
     /// What may be the answer.
     package enum Content: Sendable {
-        /// A whole image with a status of success; anything else is an error. The inspector judges the bytes.
-        case image(HeaderInspector)
+        /// A whole image with a status of success; anything else is an error.
+        case image(ImageLimits, ImageFilter? = nil)
         /// Whatever the server answers, redirects and faults included: a cache of any content.
         case any
     }
@@ -29,7 +29,7 @@ package struct FetchRequest: Sendable {
 
     package init(
         url: NormalizedURL, policy: CachePolicy = .http, fields: HTTPFields = .init(),
-        content: Content = .image(HeaderInspector(limits: ImageLimits())), priority: ImagePriority = .normal,
+        content: Content = .image(ImageLimits()), priority: ImagePriority = .normal,
         sha256: [UInt8]? = nil, maxBytes: Int = 50 << 20, deadlines: Deadlines = .init(), cacheKey: String? = nil
     ) {
         self.url = url

@@ -28,7 +28,7 @@ extension ImageLoader {
         }
         return FetchRequest(
             url: url, policy: request.cachePolicy, fields: request.fields,
-            content: .image(HeaderInspector(limits: configuration.limits, filter: request.filter)),
+            content: .image(configuration.limits, request.filter),
             priority: request.priority, sha256: hash, maxBytes: configuration.maxBodyBytes,
             deadlines: request.deadlines ?? configuration.deadlines,
             cacheKey: request.customKey ?? configuration.keyNormalizer(url))

@@ -131,13 +131,13 @@ public final class ImageLoader: Sendable {
         _ request: ImageRequest, thumbnails sizes: [ThumbnailSize] = [], isAfterMiss: Bool = false
     ) async throws(ImageError) -> StoredImage {
         do throws(ImageError) {
-            let priority = SharedPriority(request.priority)
             var wanted = try fetchRequest(request)
             wanted.isAfterMiss = isAfterMiss
-            let fetched = try await fetch(wanted, priority)
+            let fetched = try await fetcher.fetch(wanted)
             let original = try Original(fetched)
             let (made, placeholder) =
-                sizes.isEmpty ? ([], nil) : try await thumbnails(sizes, of: original, priority: priority)
+                sizes.isEmpty
+                ? ([], nil) : try await thumbnails(sizes, of: original, priority: SharedPriority(request.priority))
             return StoredImage(
                 header: original.header, file: original.entry.flatMap { $0.isStored ? $0.file : nil },
                 bytes: fetched.payloadLength, sha256: fetched.sha256, source: fetched.source, status: fetched.status,

@@ -195,15 +195,20 @@ package final class PrefetchJob: Sendable {
     // MARK: Running
 
     /// Starts every row that may start.
-    private func pump() {
-        while true {
-            let now = now
-            let started = state.update { state -> Item? in
-                guard state.stop == nil, let item = state.schedule.next(now: now) else { return nil }
+    ///
+    /// - Parameter settled: rows that have been reported since.
+    private func pump(settled: Int = 0) {
+        let now = now
+        let started = state.update { state -> [Item] in
+            state.settling -= settled
+            var started: [Item] = []
+            while state.stop == nil, let item = state.schedule.next(now: now) {
                 state.running[item.sequence] = .init(item: item, start: now)
-                return item
+                started.append(item)
             }
-            guard let item = started else { return }
+            return started
+        }
+        for item in started {
             let task = Task(executorPreference: runner.executor) { [self] in
                 let result = await runner.run(item.row)
                 complete(item, result)
@@ -228,8 +233,7 @@ package final class PrefetchJob: Sendable {
         finish(
             [.init(item: item, result: result)] + dropped.map { .init(item: $0, result: Self.notTried($0)) }
         )
-        state.update { $0.settling -= 1 }
-        pump()
+        pump(settled: 1)
     }
 
     /// Counts and reports rows that are done.

@@ -68,7 +68,7 @@ package struct Relay: Sendable {
             let body = try result.readPayload()
             return Answer(
                 status: result.status, fields: Self.endToEnd(received), body: body,
-                length: request.method == "HEAD" ? received.values("content-length").first.flatMap { Int($0) } : nil)
+                length: request.method == "HEAD" ? received.first("content-length").flatMap { Int($0) } : nil)
         }
         let metadata = try result.metadata()
         var fields = metadata.fields
@@ -99,10 +99,10 @@ package struct Relay: Sendable {
 
     /// The one range that a request asks for, where it can be had (RFC 9110 §14.2).
     private static func range(_ request: HTTPFields, _ count: Int, _ validators: Validators) -> Range<Int>? {
-        guard let text = request.values("range").first, text.hasPrefix("bytes="), !text.contains(",") else {
+        guard let text = request.first("range"), text.hasPrefix("bytes="), !text.contains(",") else {
             return nil
         }
-        if let condition = request.values("if-range").first, condition != validators.ifRange { return nil }
+        if let condition = request.first("if-range"), condition != validators.ifRange { return nil }
         let parts = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
         if parts[0].isEmpty {

@@ -119,8 +119,8 @@ package final class RelayListener: Sendable {
             fields.append(String(line[..<colon]), String(value))
         }
         // Chunked requests are not needed by any test suite; what cannot be framed ends the connection.
-        guard fields.values("transfer-encoding").isEmpty else { return nil }
-        let length = fields.values("content-length").first.map { Int($0) ?? -1 } ?? 0
+        guard !fields.contains("transfer-encoding") else { return nil }
+        let length = fields.first("content-length").map { Int($0) ?? -1 } ?? 0
         guard length >= 0, length <= Self.maxBody else { return nil }
         let bodyStart = headEnd + 4
         while input.count < bodyStart + length { guard receive(connection, &input) else { return nil } }

@@ -15,7 +15,7 @@ package struct FetcherReadThrough: ReadThrough {
         self.fetcher = fetcher
         // A pattern for all requests; its URL is replaced each time.
         var request = FetchRequest(
-            url: try NormalizedURL("http://localhost/"), content: .image(HeaderInspector(limits: limits)),
+            url: try NormalizedURL("http://localhost/"), content: .image(limits),
             priority: .high)
         configure(&request)
         self.request = request
