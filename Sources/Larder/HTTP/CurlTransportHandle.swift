@@ -105,7 +105,7 @@
         }
 
         private func append(_ line: String) -> Bool {
-            guard let longer = curl_slist_append(fields, line) else { return false }
+            guard let longer = line.withCString({ curl_slist_append(fields, $0) }) else { return false }
             fields = longer
             return true
         }

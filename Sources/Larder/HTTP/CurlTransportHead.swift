@@ -48,14 +48,14 @@
         }
 
         private mutating func readStatus(_ line: UnsafeRawBufferPointer) throws(ImageError) {
-            let words = line.split(separator: 0x20, maxSplits: 2)
-            guard words.count >= 2, words[0].starts(with: "HTTP/".utf8), words[1].count == 3,
-                words[1].allSatisfy({ (48...57).contains($0) })
+            let protocolName = line.prefix { $0 != 0x20 }
+            let code = line[protocolName.endIndex...].drop { $0 == 0x20 }.prefix { $0 != 0x20 }
+            guard protocolName.starts(with: "HTTP/".utf8), code.count == 3, code.allSatisfy({ (48...57).contains($0) })
             else { throw .malformed("the status line is malformed") }
-            status = words[1].reduce(0) { $0 * 10 + Int($1 - 48) }
+            status = code.reduce(0) { $0 * 10 + Int($1 - 48) }
             guard status >= 100 else { throw .malformed("the status is \(status)") }
             guard status != 101 else { throw .malformed("the server changes to another protocol unasked (101)") }
-            version = String(decoding: words[0].dropFirst(5), as: UTF8.self)
+            version = String(decoding: protocolName.dropFirst(5), as: UTF8.self)
         }
 
         private mutating func readField(_ line: UnsafeRawBufferPointer) {

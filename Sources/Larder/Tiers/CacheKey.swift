@@ -46,16 +46,18 @@ public struct CacheKey: Sendable, Hashable {
         self.variant = variant
         self.partition = partition
         // Each part is prefixed with its length (absent: all ones), so that ["a","bc"] is not ["ab","c"].
-        var digest = SHA256()
-        for part in [url, variant, partition] {
-            var length = (part.map { UInt64($0.utf8.count) } ?? .max).littleEndian
-            withUnsafeBytes(of: &length) { digest.update($0) }
-            var part = part ?? ""
-            part.withUTF8 { digest.update(UnsafeRawBufferPointer($0)) }
+        let digest = SHA256.beginning { update in
+            func feed(_ part: String?) {
+                let length = (part.map { UInt64($0.utf8.count) } ?? .max).littleEndian
+                withUnsafeBytes(of: length) { update($0) }
+                guard var part else { return }
+                part.withUTF8 { update(UnsafeRawBufferPointer($0)) }
+            }
+            feed(url)
+            feed(variant)
+            feed(partition)
         }
-        let bytes = digest.finalize()
-        func word(_ at: Int) -> UInt64 { bytes[at..<at + 8].reduce(0) { $0 << 8 | UInt64($1) } }
-        hash = Hash(high: word(0), low: word(8))
+        hash = Hash(high: digest.high, low: digest.low)
     }
 
     /// The key of a variant of this original.

@@ -1,4 +1,5 @@
 import CCrypto
+import Glibc
 
 /// SHA-256 (FIPS 180-4) by libcrypto, fed piece by piece. Not for use from two threads at once.
 package struct SHA256: ~Copyable {
@@ -30,6 +31,37 @@ package struct SHA256: ~Copyable {
         bytes.withUnsafeBytes { digest.update($0) }
         return digest.finalize()
     }
+
+    /// The first 16 bytes, as two big-endian numbers, of the digest of the pieces that `feed` gives to `update`: for what
+    /// is short and hashed often, without an allocation.
+    static func beginning(_ feed: (_ update: (UnsafeRawBufferPointer) -> Void) -> Void) -> (high: UInt64, low: UInt64) {
+        let context = threadContext
+        EVP_DigestInit_ex(context, algorithm, nil)
+        feed { bytes in
+            if let base = bytes.baseAddress, !bytes.isEmpty { EVP_DigestUpdate(context, base, bytes.count) }
+        }
+        return withUnsafeTemporaryAllocation(byteCount: 32, alignment: 8) { digest in
+            EVP_DigestFinal_ex(context, digest.baseAddress?.assumingMemoryBound(to: UInt8.self), nil)
+            return (
+                UInt64(bigEndian: digest.load(as: UInt64.self)),
+                UInt64(bigEndian: digest.load(fromByteOffset: 8, as: UInt64.self))
+            )
+        }
+    }
+
+    /// One for each thread, freed with it.
+    private static var threadContext: OpaquePointer {
+        if let context = pthread_getspecific(contextKey) { return OpaquePointer(context) }
+        let context = EVP_MD_CTX_new()
+        pthread_setspecific(contextKey, context.map { UnsafeRawPointer($0) })
+        return context!
+    }
+
+    private static let contextKey: pthread_key_t = {
+        var key = pthread_key_t()
+        pthread_key_create(&key) { EVP_MD_CTX_free($0.map { OpaquePointer($0) }) }
+        return key
+    }()
 
     // Fetched once: looking an algorithm up costs more in OpenSSL 3 than hashing a short key.
     private nonisolated(unsafe) static let algorithm = EVP_MD_fetch(nil, "SHA256", nil)

@@ -83,6 +83,13 @@ struct MetadataJSON {
 
     private static func string(_ text: String, into out: inout [UInt8]) {
         out.append(UInt8(ascii: "\""))
+        defer { out.append(UInt8(ascii: "\"")) }
+        // Nearly every text goes as it is.
+        guard
+            text.utf8.contains(where: {
+                $0 < 0x20 || $0 == 0x7F || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\")
+            })
+        else { return out.append(contentsOf: text.utf8) }
         for byte in text.utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
@@ -96,6 +103,5 @@ struct MetadataJSON {
                 out.append(byte)
             }
         }
-        out.append(UInt8(ascii: "\""))
     }
 }
