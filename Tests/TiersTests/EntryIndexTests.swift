@@ -147,6 +147,17 @@ struct EntryIndexTests {
         #expect(Set(urls(first)) == Set(expected(0..<6)))
     }
 
+    /// That there are none is believed for a moment, but not against what was noted here since.
+    @Test func anOwnFailureIsKnownAtOnceWhereNoneWasFoundBefore() throws {
+        let tier = try DiskTier(directory: directory.path)
+        let key = DiskFixtures.key(1)
+        tier.flush()
+        #expect(tier.rememberedFailure(key) == nil)
+        tier.rememberFailure(key, code: "not_an_image", until: .distantFuture)
+        tier.flush()
+        #expect(tier.rememberedFailure(key)?.code == "not_an_image")
+    }
+
     @Test func failuresAreRememberedByAll() throws {
         let time = ManualTime(now: SystemTime().now)
         let first = try DiskTier(directory: directory.path, time: time)

@@ -167,6 +167,16 @@ import Testing
         for await _ in stream {}
     }
 
+    @Test func theFirstPictureBeginsTheWatch() throws {
+        let tier = MemoryTier(.init(emptiesUnderPressure: true))
+        #expect(!tier.watchesPressure)
+        tier.insert(try picture("a"))
+        #expect(tier.watchesPressure)
+        let without = MemoryTier(.init(emptiesUnderPressure: false))
+        without.insert(try picture("a"))
+        #expect(!without.watchesPressure)
+    }
+
     @Test func pressureEmptiesTheTier() async throws {
         let files = try Files()
         try files.events()

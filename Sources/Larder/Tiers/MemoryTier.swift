@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Decoded pictures in memory: a hit answers at once, from any thread, without suspending.
 ///
 /// NSCache holds the pixels; which of them go is decided here, with exact limits on bytes and count, by a policy
@@ -52,7 +54,10 @@ public final class MemoryTier: Sendable {
     /// Nanoseconds; nil for ever.
     private let lifetime: UInt64?
 
+    /// Begins with the first picture. Before, there is nothing to give back, and the kernel takes some 15 ms to end a
+    /// watch: a process that only stores need not wait for it.
     private let monitor = Lock<MemoryPressureMonitor?>(nil)
+    private let lacksMonitor: Atomic<Bool>
     private let onEviction: @Sendable (_ key: CacheKey, _ bytes: Int) -> Void
 
     /// An empty tier.
@@ -70,10 +75,17 @@ public final class MemoryTier: Sendable {
             MemoryLedger(byteLimit: max(0, configuration.byteLimit), countLimit: max(0, configuration.countLimit)))
         self.time = time
         lifetime = configuration.timeToLive.map { UInt64(($0 > 0 ? min($0, 1e9) : 0) * 1e9) }
-        guard configuration.emptiesUnderPressure else { return }
+        lacksMonitor = Atomic(configuration.emptiesUnderPressure)
+    }
+
+    private func watchPressure() {
+        guard lacksMonitor.exchange(false, ordering: .relaxed) else { return }
         let monitor = MemoryPressureMonitor { [weak self] in self?.empty() }
         self.monitor.withLock { $0 = monitor }
     }
+
+    /// Whether memory pressure is watched for; for tests.
+    var watchesPressure: Bool { monitor.withLock { $0 != nil } }
 
     deinit {
         ledger.withLock { $0.close() }
@@ -118,6 +130,7 @@ public final class MemoryTier: Sendable {
     /// - Returns: the keys of the pictures that had to go for it, in order.
     @discardableResult
     package func insert(_ image: DecodedImage) -> [CacheKey] {
+        if lacksMonitor.load(ordering: .relaxed) { watchPressure() }
         let node = MemoryNode(image, expiry: lifetime.map { saturating(now, plus: $0) } ?? .max)
         if let replaced = index.put(node) { _ = ledger.withLock { $0.discard(replaced) } }
         return admit(node, image)

@@ -30,6 +30,7 @@ final class EntryIndex: Sendable {
     /// The database that is open, and whether it knows every entry.
     let state = Lock<State>(State())
     private let reader = Lock<Reader?>(nil)
+    private let noFailures = Lock(NoFailures())
     private let generation: IndexGeneration
 
     struct State {
@@ -37,6 +38,15 @@ final class EntryIndex: Sendable {
         var isComplete = false
         /// Entries that were entered since it was opened, to be shown as progress.
         var entered = 0
+    }
+
+    /// That no failure is remembered is the rule, and believed for as long as changes may take to be written: most images
+    /// are then not asked for in the database.
+    private struct NoFailures {
+        /// Monotonic nanoseconds.
+        var until: UInt64 = 0
+        /// Failures that were noted here.
+        var noted = 0
     }
 
     private struct Reader {
@@ -59,7 +69,10 @@ final class EntryIndex: Sendable {
     func used(_ hash: CacheKey.Hash) { note { $0.note(hash, .used) } }
     func stored(_ row: IndexRow) { note { $0.note(row.hash, .stored(row)) } }
     func removed(_ hash: CacheKey.Hash) { note { $0.note(hash, .removed) } }
-    func failed(_ hash: CacheKey.Hash, _ failed: IndexChanges.Failed) { note { $0.note(hash, failed: failed) } }
+    func failed(_ hash: CacheKey.Hash, _ failed: IndexChanges.Failed) {
+        noFailures.withLock { $0 = .init(until: 0, noted: $0.noted + 1) }
+        note { $0.note(hash, failed: failed) }
+    }
 
     func forgetFailures() { note { $0.forgetFailures() } }
 
@@ -228,7 +241,16 @@ final class EntryIndex: Sendable {
             )
         }
         if known != nil || isAll { return known }
+        let now = Signal<Void>.now
+        let belief = noFailures.withLock { $0 }
+        if now < belief.until { return nil }
+        // A new directory remembers nothing, and its index takes a moment to be made.
+        if !pending.read(\.opened), generation.current() == nil { return nil }
         return read { (database) throws(IndexDatabase.Failure) in
+            if try database.number("SELECT EXISTS(SELECT 1 FROM failures)") == 0 {
+                noFailures.withLock { if $0.noted == belief.noted { $0.until = now + Self.delay } }
+                return nil
+            }
             var found: IndexChanges.Failed?
             try database.run(
                 "SELECT code, url, since, until FROM failures WHERE id=? AND low=?",
