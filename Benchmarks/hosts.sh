@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # 200 hosts (127.0.0.x), a tenth of which accept and never answer: the run may take no longer than the healthy ones
-# need plus one --max-time.
+# need plus one --max-time, and no row of a healthy host may be lost.
 #   hosts.sh LARDER [ROWS-A-HOST] [OPTIONS OF PREFETCH…]
 set -euo pipefail
 larder=$(realpath "$1") rows=${2:-20}
@@ -42,7 +42,11 @@ sleep 1
 seconds() {
     "$larder" prefetch --cache "$work/cache-$1" --max-time $max --report "$work/report-$1" --json "${@:2}" "$work/$1.txt" \
         2>"$work/log" >"$work/summary" || true
-    grep -o '"success":[0-9]*' "$work/summary" >&2
+    success=$(sed 's/.*"success":\([0-9]*\).*/\1/' "$work/summary")
+    [ "$success" = "$(wc -l <"$work/healthy.txt")" ] || {
+        echo "hosts.sh: $success rows of $(wc -l <"$work/healthy.txt") from healthy hosts had" >&2
+        exit 1
+    }
     sed 's/.*"seconds":\([0-9.]*\).*/\1/' "$work/summary"
 }
 healthy=$(seconds healthy "$@")
