@@ -20,7 +20,8 @@ seq 0 $((rows - 1)) | awk -v p="$port" '{ print "http://127.0.0.1:" p "/" $1 % 2
 awk '{ print "{\"id\":\"" NR - 1 "\",\"url\":\"" $0 "\"}" }' "$work/urls.txt" >"$work/rows.jsonl"
 now() { date +%s.%N; }
 begin=$(now)
-"$larder" prefetch --cache "$work/cache" -s '256x256>' --workers 2 -q --export "$work/ours" "$work/rows.jsonl"
+# Neither waits for the device at the end.
+"$larder" prefetch --cache "$work/cache" -s '256x256>' --workers 2 --no-sync -q --export "$work/ours" "$work/rows.jsonl"
 middle=$(now)
 WANDB_MODE=disabled NO_ALBUMENTATIONS_UPDATE=1 "$venv/bin/img2dataset" --url_list="$work/urls.txt" \
     --output_folder="$work/theirs" --processes_count=2 --thread_count=16 --image_size=256 \
