@@ -10,7 +10,8 @@ DESTDIR   ?=
 TRAITS    := --traits Curl
 RELEASE   := .build/release/larder
 # Swift's libraries within the program, where the toolchain has them (Documentation/decisions/static-runtime.md).
-STATIC     = $(if $(wildcard $(dir $(realpath $(shell command -v $(SWIFT))))../lib/swift_static/linux),--static-swift-stdlib)
+STATIC     = $(shell $(SWIFT) -print-target-info 2>/dev/null | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p' | \
+             { read -r path; [ ! -d "$${path}_static/linux" ] || echo --static-swift-stdlib; })
 export SWIFT_BACKTRACE ?= enable=no
 
 # Debian package and the pkg-config module that shows it is there.

@@ -121,12 +121,12 @@ import Testing
     func noMoreThanTheLimitGoToOneHostAndTheVisibleGoFirst(
         _ kind: TransportKind
     ) async throws {
-        let valve = Valve()
+        let (valve, next) = (Valve(), Valve())
         var configuration = FetcherConfiguration()
         configuration.limits = HostLimiter.Limits(total: 2, perHost: 2)
         let fixture = try Fixture(over: kind, configuration: configuration) { _, number in
             let reply = ScriptedTransport.Reply.ok(Fixture.png)
-            return number <= 2 ? reply.headHeld(by: valve) : reply
+            return number <= 4 ? reply.headHeld(by: number <= 2 ? valve : next) : reply
         }
         var fetches: [CachingFetcher.Fetch] = []
         for number in 0..<5 {
@@ -138,9 +138,11 @@ import Testing
         }
         fetches[4].setPriority(.veryHigh)
         valve.open()
+        // Two places become free at once: it has one of them, whichever of the two asks first.
+        await fixture.transport.requests(atLeast: 4)
+        #expect(fixture.transport.requests[2...3].contains { $0.url.path == "/4" })
+        next.open()
         for fetch in fetches { _ = try await fetch.result() }
         #expect(fixture.transport.mostRunning <= 2)
-        // Two places become free at once: it has one of them, whichever of the two asks first.
-        #expect(fixture.transport.requests[2...3].contains { $0.url.path == "/4" })
     }
 }

@@ -148,8 +148,10 @@ package final class FaultyFileSystem: FileSystem {
         try check(.lock)
         return try base.tryLock(descriptor, at: offset, count: count, shared: shared)
     }
-    package func unlock(_ descriptor: Int32, at offset: Int64, count: Int64) {
-        base.unlock(descriptor, at: offset, count: count)
+    @discardableResult
+    package func unlock(_ descriptor: Int32, at offset: Int64, count: Int64) -> Bool {
+        // Only where every lock fails.
+        state.withLock { $0.failing[.lock] == nil } && base.unlock(descriptor, at: offset, count: count)
     }
     package func blockSize(_ descriptor: Int32) throws(SystemError) -> Int64 {
         try check(.blockSize)

@@ -154,6 +154,8 @@ struct EntryIndexTests {
         tier.flush()
         #expect(tier.rememberedFailure(key) == nil)
         tier.rememberFailure(key, code: "not_an_image", until: .distantFuture)
+        // While it is on its way, another one is found not to be there.
+        #expect(tier.rememberedFailure(DiskFixtures.key(2)) == nil)
         tier.flush()
         #expect(tier.rememberedFailure(key)?.code == "not_an_image")
     }

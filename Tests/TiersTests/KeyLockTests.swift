@@ -30,6 +30,23 @@ struct KeyLockTests {
         #expect(first.tryLock(for: key) != nil)
     }
 
+    /// As a network file system may refuse it: the lock goes with its descriptor.
+    @Test func aLockThatCannotBeGivenBackEndsAllTheSame() throws {
+        let files = FaultyFileSystem()
+        let first = try DiskTier(directory: directory.path, fileSystem: files)
+        let second = try DiskTier(directory: directory.path)
+        let other = first.tryLock(for: key.variant("64"))
+        let lock = try #require(first.tryLock(for: key))
+        files.fail(.lock, code: EIO)
+        lock.release()
+        files.heal()
+        // The descriptor lives as long as another lock is held on it.
+        #expect(second.tryLock(for: key) == nil)
+        other?.release()
+        #expect(second.tryLock(for: key) != nil)
+        #expect(first.tryLock(for: key.variant("64")) != nil)
+    }
+
     @Test func nobodyWaitsLongerThanItsDeadline() async throws {
         let time = ManualTime(sleepsAdvance: true)
         let tier = try DiskTier(directory: directory.path, time: time)

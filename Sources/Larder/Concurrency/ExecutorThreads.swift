@@ -220,7 +220,8 @@ final class ExecutorThreads: TaskExecutor, @unchecked Sendable {
 
         private static let key: pthread_key_t = {
             var key = pthread_key_t()
-            pthread_key_create(&key, nil)
+            let status = pthread_key_create(&key, nil)
+            precondition(status == 0, "no thread-specific data is left to be had (\(status))")
             return key
         }()
 

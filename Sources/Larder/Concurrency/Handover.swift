@@ -1,53 +1,46 @@
-#if DEBUG
-    /// One value, from any thread to the one task that waits for it: what a continuation is for, by way of a lock.
-    ///
-    /// ThreadSanitizer is not told by Swift's runtime when a continuation is resumed before its task has suspended, and
-    /// then takes all that the value refers to for raced for. It sees a lock that both sides take. What is resumed twice
-    /// or never is told, too; a release hands the value straight on.
-    package struct Handover<Value: Sendable>: Sendable {
+/// One value, from any thread to the one task that waits for it.
+///
+/// In a debug build it goes by way of a lock. ThreadSanitizer is not told by Swift's runtime when a continuation is
+/// resumed before its task has suspended, and then takes all that the value refers to for raced for; it sees a lock that
+/// both sides take. And what is resumed twice or never is told. A release hands the value straight on.
+package struct Handover<Value: Sendable>: Sendable {
+    #if DEBUG
         fileprivate let place: Lock<Value?>
         fileprivate let continuation: CheckedContinuation<Void, Never>
+    #else
+        fileprivate let continuation: UnsafeContinuation<Value, Never>
+    #endif
 
-        /// Gives the value, once, and lets the task go on.
-        package func resume(returning value: Value) {
+    /// Gives the value, once, and lets the task go on.
+    package func resume(returning value: Value) {
+        #if DEBUG
             place.withLock { $0 = value }
             continuation.resume()
-        }
+        #else
+            continuation.resume(returning: value)
+        #endif
     }
+}
 
-    /// Suspends until the handover that `body` is given has been resumed, which must happen once.
-    ///
-    /// - Returns: what it was resumed with.
-    package func withHandover<Value: Sendable>(
-        isolation: isolated (any Actor)? = #isolation, function: String = #function, _ body: (Handover<Value>) -> Void
-    ) async -> Value {
+extension Handover<Void> {
+    /// Lets the task go on.
+    package func resume() { resume(returning: ()) }
+}
+
+/// Suspends until the handover that `body` is given has been resumed, which must happen once.
+///
+/// - Returns: what it was resumed with.
+package func withHandover<Value: Sendable>(
+    isolation: isolated (any Actor)? = #isolation, function: String = #function, _ body: (Handover<Value>) -> Void
+) async -> Value {
+    #if DEBUG
         let place = Lock<Value?>(nil)
         await withCheckedContinuation(isolation: isolation, function: function) { continuation in
             body(Handover(place: place, continuation: continuation))
         }
         guard let value = place.withLock({ $0.take() }) else { preconditionFailure("resumed without a value") }
         return value
-    }
-#else
-    /// One value, from any thread to the one task that waits for it.
-    package struct Handover<Value: Sendable>: Sendable {
-        fileprivate let continuation: UnsafeContinuation<Value, Never>
-
-        /// Gives the value, once, and lets the task go on.
-        package func resume(returning value: Value) { continuation.resume(returning: value) }
-    }
-
-    /// Suspends until the handover that `body` is given has been resumed, which must happen once.
-    ///
-    /// - Returns: what it was resumed with.
-    package func withHandover<Value: Sendable>(
-        isolation: isolated (any Actor)? = #isolation, _ body: (Handover<Value>) -> Void
-    ) async -> Value {
-        await withUnsafeContinuation(isolation: isolation) { body(Handover(continuation: $0)) }
-    }
-#endif
-
-extension Handover<Void> {
-    /// Lets the task go on.
-    package func resume() { resume(returning: ()) }
+    #else
+        return await withUnsafeContinuation(isolation: isolation) { body(Handover(continuation: $0)) }
+    #endif
 }

@@ -48,7 +48,7 @@ public enum ImageError: Error, Sendable, Hashable {
         /// Requests that were sent before it was given up; nil where that was not counted.
         public var attempts: Int?
         /// Whether the server did answer, though with what is no response of HTTP.
-        package var isMalformed = false
+        public var isMalformed = false
 
         /// Details with what is known; `detail` must name no secrets.
         public init(_ detail: String = "", url: String? = nil, retryAfter: Double? = nil, isTransient: Bool? = nil) {

@@ -19,7 +19,8 @@
             case CURLE_UNSUPPORTED_PROTOCOL:
                 // The scheme is http or https: it is the answer that is in another protocol.
                 return .malformed(details().detail, isTransient: false)
-            case CURLE_WEIRD_SERVER_REPLY where !headIsComplete:
+            case CURLE_WEIRD_SERVER_REPLY where !headIsComplete, CURLE_HTTP2 where !headIsComplete,
+                CURLE_HTTP2_STREAM where !headIsComplete:
                 return .malformed(details().detail)
             case CURLE_OPERATION_TIMEDOUT:
                 // The idle and total deadlines are not libcurl's.

@@ -198,7 +198,7 @@
                     answer(.success(response))
                 }
             } else if !isAnswered {
-                answer(.failure(error ?? .unreachable(.init("the response has no header section"))))
+                answer(.failure(error ?? .malformed("the response has no header section")))
             }
             response = nil
             pending = []

@@ -13,6 +13,8 @@ public protocol Transport: Sendable {
     var name: String { get }
 
     /// Sends the request and returns when the response's head has arrived.
+    ///
+    /// Called on one of the loader's few threads for files: what blocks or computes for long belongs elsewhere.
     func open(_ request: TransportRequest) async throws(ImageError) -> TransportResponse
 }
 

@@ -8,9 +8,9 @@ final class Beginning: Sendable {
     private let writer: Lock<EntryWriter?>
 
     /// nil where there is none, or it turns out to be no beginning of an image.
-    init?(_ disk: DiskTier, _ key: CacheKey, _ inspector: @autoclosure () -> HeaderInspector) {
+    init?(_ disk: DiskTier, _ key: CacheKey, _ limits: ImageLimits, _ filter: ImageFilter?) {
         guard let writer = disk.resume(key) else { return nil }
-        var inspector = inspector()
+        var inspector = HeaderInspector(limits: limits, filter: filter)
         guard let partial = writer.resumed,
             (try? writer.readBack { (bytes) throws(ImageError) in try inspector.receive(bytes) }) != nil
         else {

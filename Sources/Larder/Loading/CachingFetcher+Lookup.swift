@@ -45,7 +45,7 @@ extension CachingFetcher {
         guard let disk, request.policy != .reload, request.method == "GET",
             case .image(let limits, let filter) = request.content, !request.fields.contains("range")
         else { return nil }
-        return Beginning(disk, key, HeaderInspector(limits: limits, filter: filter))
+        return Beginning(disk, key, limits, filter)
     }
 
     /// Whether the entry is an answer to this request, and its metadata where they had to be read for that.

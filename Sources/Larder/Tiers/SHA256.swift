@@ -59,7 +59,8 @@ package struct SHA256: ~Copyable {
 
     private static let contextKey: pthread_key_t = {
         var key = pthread_key_t()
-        pthread_key_create(&key) { EVP_MD_CTX_free($0.map { OpaquePointer($0) }) }
+        let status = pthread_key_create(&key) { EVP_MD_CTX_free($0.map { OpaquePointer($0) }) }
+        precondition(status == 0, "no thread-specific data is left to be had (\(status))")
         return key
     }()
 

@@ -209,6 +209,12 @@ package final class PrefetchJob: Sendable {
             return started
         }
         for item in started {
+            // Stopped meanwhile: what has not begun is neither begun nor reported.
+            let goesOn = state.update { state in
+                if state.stop != nil { state.running[item.sequence] = nil }
+                return state.stop == nil
+            }
+            guard goesOn else { continue }
             let task = Task(executorPreference: runner.executor) { [self] in
                 let result = await runner.run(item.row)
                 complete(item, result)

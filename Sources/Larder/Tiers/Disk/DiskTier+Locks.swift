@@ -10,7 +10,7 @@ package final class KeyLock: Sendable {
 }
 
 extension DiskTier {
-    /// Takes the right to fetch a key where nobody else has it; nil where another descriptor, here or in another
+    /// Takes the right to fetch a key where nobody else has it; nil where somebody else, here or in another
     /// process, holds it. Blocks for a few system calls.
     ///
     /// Who needs two takes the source's before the variant's.

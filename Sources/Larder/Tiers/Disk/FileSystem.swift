@@ -39,7 +39,9 @@ package protocol FileSystem: Sendable {
     /// Tries for an exclusive (or shared) lock on a range that ends with the descriptor; false where another
     /// descriptor holds it.
     func tryLock(_ descriptor: Int32, at offset: Int64, count: Int64, shared: Bool) throws(SystemError) -> Bool
-    func unlock(_ descriptor: Int32, at offset: Int64, count: Int64)
+    /// False where the system could not: then only closing the descriptor ends the lock.
+    @discardableResult
+    func unlock(_ descriptor: Int32, at offset: Int64, count: Int64) -> Bool
     /// The unit in which the file system gives space to files, in bytes.
     func blockSize(_ descriptor: Int32) throws(SystemError) -> Int64
     /// Writes everything of the file system to the device.

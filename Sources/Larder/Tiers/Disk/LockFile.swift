@@ -1,7 +1,7 @@
 import Glibc
 
 /// `state/locks`: one file whose ranges are the locks of a directory. A lock belongs to a descriptor and ends with
-/// it, so with its process, however that ends.
+/// it at the latest, so with its process, however that ends.
 final class LockFile: Sendable {
     let directory: CacheDirectory
     private static let name = "locks"
@@ -69,10 +69,14 @@ final class LockFile: Sendable {
         let descriptor: Int32
         let fileSystem: any FileSystem
         private let held = Lock(Set<Int64>())
+        private let onSpent: @Sendable () -> Void
 
-        init(_ descriptor: Int32, _ fileSystem: any FileSystem) {
+        /// - Parameter onSpent: called where a lock could not be given back: it ends with the descriptor, which must be
+        ///   let go of.
+        init(_ descriptor: Int32, _ fileSystem: any FileSystem, onSpent: @escaping @Sendable () -> Void) {
             self.descriptor = descriptor
             self.fileSystem = fileSystem
+            self.onSpent = onSpent
         }
 
         deinit { fileSystem.close(descriptor) }
@@ -93,7 +97,7 @@ final class LockFile: Sendable {
 
         private func release(_ offset: Int64) {
             // Unlocked first: who finds it free in the set must find it free in the file.
-            fileSystem.unlock(descriptor, at: offset, count: 1)
+            guard fileSystem.unlock(descriptor, at: offset, count: 1) else { return onSpent() }
             held.withLock { _ = $0.remove(offset) }
         }
     }
@@ -105,12 +109,12 @@ final class LockFile: Sendable {
         try sharedKeys().tryHold(Range.key(hash).offset)
     }
 
-    /// Another one where the file was deleted or replaced meanwhile.
     private func sharedKeys() throws(SystemError) -> Keys {
+        // Of a file that was deleted or replaced a lock keeps nobody out.
         if let keys = keys.withLock({ $0 }), try directory.fileSystem.status(of: keys.descriptor).links > 0 {
             return keys
         }
-        let new = Keys(try open(), directory.fileSystem)
+        let new = Keys(try open(), directory.fileSystem) { [weak self] in self?.keys.withLock { $0 = nil } }
         keys.withLock { $0 = new }
         return new
     }

@@ -154,8 +154,9 @@ package struct PosixFileSystem: FileSystem {
         }
     }
 
-    package func unlock(_ descriptor: Int32, at offset: Int64, count: Int64) {
-        _ = larder_ofd_lock(descriptor, Int16(F_UNLCK), offset, count)
+    @discardableResult
+    package func unlock(_ descriptor: Int32, at offset: Int64, count: Int64) -> Bool {
+        larder_ofd_lock(descriptor, Int16(F_UNLCK), offset, count) == 0
     }
 
     package func blockSize(_ descriptor: Int32) throws(SystemError) -> Int64 {

@@ -96,7 +96,12 @@ final class UsageLedger: @unchecked Sendable {
     func change<Result>(_ body: (inout Change) throws(SystemError) -> Result) throws(SystemError) -> Result {
         try guarded.withLock { (_) throws(SystemError) in
             try lock()
-            defer { directory.fileSystem.unlock(descriptor, at: 0, count: 1) }
+            defer {
+                if !directory.fileSystem.unlock(descriptor, at: 0, count: 1) {
+                    directory.fileSystem.close(descriptor)
+                    descriptor = -1
+                }
+            }
             let now = time.now
             if let read = try readPage() {
                 page = read

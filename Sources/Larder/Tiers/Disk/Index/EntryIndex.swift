@@ -70,8 +70,8 @@ final class EntryIndex: Sendable {
     func stored(_ row: IndexRow) { note { $0.note(row.hash, .stored(row)) } }
     func removed(_ hash: CacheKey.Hash) { note { $0.note(hash, .removed) } }
     func failed(_ hash: CacheKey.Hash, _ failed: IndexChanges.Failed) {
-        noFailures.withLock { $0 = .init(until: 0, noted: $0.noted + 1) }
         note { $0.note(hash, failed: failed) }
+        noFailures.withLock { $0 = .init(until: 0, noted: $0.noted + 1) }
     }
 
     func forgetFailures() { note { $0.forgetFailures() } }
@@ -234,21 +234,23 @@ final class EntryIndex: Sendable {
 
     /// A failure that is remembered, whether or not it still holds.
     func failure(_ hash: CacheKey.Hash) -> IndexChanges.Failed? {
-        let (known, isAll) = pending.read { pending in
+        let now = Signal<Void>.now
+        let belief = noFailures.withLock { $0 }
+        let (known, isAll, isEmpty) = pending.read { pending in
             (
                 pending.changes.failures[hash] ?? pending.writing.failures[hash],
-                pending.changes.forgetsFailures || pending.writing.forgetsFailures
+                pending.changes.forgetsFailures || pending.writing.forgetsFailures,
+                pending.changes.failures.isEmpty && pending.writing.failures.isEmpty
             )
         }
         if known != nil || isAll { return known }
-        let now = Signal<Void>.now
-        let belief = noFailures.withLock { $0 }
-        if now < belief.until { return nil }
+        if isEmpty, now < belief.until { return nil }
         // A new directory remembers nothing, and its index takes a moment to be made.
         if !pending.read(\.opened), generation.current() == nil { return nil }
         return read { (database) throws(IndexDatabase.Failure) in
             if try database.number("SELECT EXISTS(SELECT 1 FROM failures)") == 0 {
-                noFailures.withLock { if $0.noted == belief.noted { $0.until = now + Self.delay } }
+                // One that is on its way to the database would be overlooked once it is there.
+                if isEmpty { noFailures.withLock { if $0.noted == belief.noted { $0.until = now + Self.delay } } }
                 return nil
             }
             var found: IndexChanges.Failed?
