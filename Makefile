@@ -9,9 +9,11 @@ PREFIX    ?= /usr/local
 DESTDIR   ?=
 TRAITS    := --traits Curl
 RELEASE   := .build/release/larder
-# Swift's libraries within the program, where the toolchain has them (Documentation/decisions/static-runtime.md).
+# Swift's libraries within the program, where the toolchain has them and libstdc++ can be linked beside them
+# (Documentation/decisions/static-runtime.md).
 STATIC     = $(shell $(SWIFT) -print-target-info 2>/dev/null | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p' | \
-             { read -r path; [ ! -d "$${path}_static/linux" ] || echo --static-swift-stdlib; })
+             { read -r path; [ ! -d "$${path}_static/linux" ] || ! ls /usr/lib/gcc/*/*/libstdc++.so >/dev/null 2>&1 || \
+               echo --static-swift-stdlib; })
 export SWIFT_BACKTRACE ?= enable=no
 
 # Debian package and the pkg-config module that shows it is there.
