@@ -109,7 +109,8 @@ format: ## mend the formatting
 clean: ## remove what was built
 	rm -rf .build
 
-# Installs the C libraries that are missing; where that fails, names those that it cannot have and the command.
+# Installs the C libraries that are missing; where that fails, names those that it cannot have and the command. What
+# libstdc++ is linked by is only wanted: without it the program is linked to the shared libraries of Swift.
 deps:
 	@command -v $(SWIFT) >/dev/null 2>&1 || { \
 	    echo "make: the Swift toolchain (6.2 or later) is missing: see https://swift.org/install" >&2; exit 1; }; \
@@ -117,21 +118,26 @@ deps:
 	for pair in $(PACKAGES); do \
 	    pkg-config --exists "$${pair#*:}" 2>/dev/null || missing="$${missing:+$$missing }$${pair%%:*}"; \
 	done; \
-	[ -n "$$missing" ] || exit 0; \
+	wanted=; ls /usr/lib/gcc/*/*/libstdc++.so >/dev/null 2>&1 || \
+	    { grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release && wanted=libstdc++-12-dev; }; \
+	[ -n "$$missing$$wanted" ] || exit 0; \
 	if ! command -v apt-get >/dev/null 2>&1; then \
+	    [ -n "$$missing" ] || exit 0; \
 	    echo "make: missing packages (Debian's names): $$missing" >&2; exit 1; \
 	fi; \
 	install="apt-get install -y --no-install-recommends"; \
 	if [ "$$(id -u)" = 0 ]; then sudo=; \
 	elif command -v sudo >/dev/null 2>&1; then sudo="sudo "; \
 	else \
+	    [ -n "$$missing" ] || exit 0; \
 	    echo "make: missing packages: $$missing" >&2; \
 	    echo "make: as root, run: $$install $$missing" >&2; exit 1; \
 	fi; \
-	echo "make: installing $$missing"; \
+	echo "make: installing $$missing $$wanted"; \
 	export DEBIAN_FRONTEND=noninteractive; \
-	$$sudo$$install $$missing >/dev/null 2>&1 && exit 0; \
+	$$sudo$$install $$missing $$wanted >/dev/null 2>&1 && exit 0; \
 	$${sudo}apt-get update >/dev/null; \
+	$$sudo$$install $$missing $$wanted >/dev/null 2>&1 && exit 0; \
 	$$sudo$$install $$missing >/dev/null && exit 0; \
 	left=; for package in $$missing; do \
 	    $$sudo$$install $$package >/dev/null 2>&1 || left="$${left:+$$left }$$package"; \
