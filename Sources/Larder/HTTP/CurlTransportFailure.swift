@@ -5,9 +5,12 @@
     enum CurlFailure {
         /// - Parameters:
         ///   - message: what libcurl said beyond the code, or nothing.
+        ///   - isConnected: whether a connection stood, so that there was somebody to answer.
         ///   - headIsComplete: whether the response had begun: a connection that breaks then has cut the body short.
         /// - Returns: nil for success.
-        static func error(for result: CURLcode, _ message: String, headIsComplete: Bool) -> ImageError? {
+        static func error(
+            for result: CURLcode, _ message: String, isConnected: Bool, headIsComplete: Bool
+        ) -> ImageError? {
             guard result != CURLE_OK else { return nil }
             let text = message.isEmpty ? String(cString: curl_easy_strerror(result)) : message
             func details(isTransient: Bool? = nil) -> ImageError.Details {
@@ -16,8 +19,8 @@
             switch result {
             case CURLE_URL_MALFORMAT:
                 return .invalidURL(details())
-            case CURLE_UNSUPPORTED_PROTOCOL:
-                // The scheme is http or https: it is the answer that is in another protocol.
+            case CURLE_UNSUPPORTED_PROTOCOL where isConnected:
+                // It is the answer that is in another protocol. Without a connection it is a libcurl without TLS.
                 return .malformed(details().detail, isTransient: false)
             case CURLE_WEIRD_SERVER_REPLY where !headIsComplete, CURLE_HTTP2 where !headIsComplete,
                 CURLE_HTTP2_STREAM where !headIsComplete:
@@ -30,7 +33,7 @@
                 return .tooLarge(details())
             case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE,
                 CURLE_SSL_ISSUER_ERROR, CURLE_SSL_ENGINE_NOTFOUND, CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT,
-                CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN:
+                CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN, CURLE_UNSUPPORTED_PROTOCOL:
                 // Nothing that passes by itself.
                 return .unreachable(details(isTransient: false))
             case CURLE_SSL_CONNECT_ERROR where text.contains(" alert "):

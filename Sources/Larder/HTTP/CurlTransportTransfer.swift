@@ -210,8 +210,9 @@
             if result != CURLE_OK, let refusedAddress, !triedAddress {
                 return .refused(.address, .init("\(refusedAddress) is no public address", url: url))
             }
-            return CurlFailure.error(for: result, message, headIsComplete: head.isComplete)
-                .map { $0.at(request.url) }
+            return CurlFailure.error(
+                for: result, message, isConnected: remoteAddress != nil, headIsComplete: head.isComplete
+            ).map { $0.at(request.url) }
         }
 
         /// The consumer has caught up.
