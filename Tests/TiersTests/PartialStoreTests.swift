@@ -32,6 +32,18 @@ struct PartialStoreTests {
         #expect(directory.files(under: "tmp") == [])
     }
 
+    @Test func thatOfAPrivateAnswerIsFoundByTheKeyThatWasAskedFor() throws {
+        let tier = try DiskTier(directory: directory.path)
+        let answered = try #require(key.ofPrivateAnswer)
+        try cut(tier, answered, DiskFixtures.bytes(170_000)[...])
+        let writer = try #require(tier.resume(key))
+        #expect(writer.key == answered)
+        let entry = try writer.commit(DiskFixtures.metadata(answered))
+        #expect(entry.isStored)
+        #expect(try #require(tier.entry(for: key)).key == answered)
+        #expect(directory.files(under: "tmp") == [])
+    }
+
     @Test func aWholeAnswerStartsAnew() throws {
         let tier = try DiskTier(directory: directory.path)
         try cut(tier, key, DiskFixtures.bytes(170_000)[...])

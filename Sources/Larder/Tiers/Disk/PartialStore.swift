@@ -44,7 +44,7 @@ struct PartialStore {
         let fileSystem = volume.fileSystem
         let folder = volume.directory.temporary
         guard folder >= 0 else { return nil }
-        let name = Self.name(key.hash)
+        let name = Self.name(key.asked.hash)
         // Nearly always there is none: looking costs a third of a rename that finds nothing.
         guard (try? fileSystem.status(of: name, in: folder)) != nil else { return nil }
         let own = volume.nextTemporaryName()
