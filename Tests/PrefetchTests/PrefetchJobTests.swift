@@ -193,6 +193,16 @@ struct PrefetchJobTests {
         #expect(report.lines.count == 13)
     }
 
+    /// Of the rows whose turn has come, those that have not begun when the job is stopped never do.
+    @Test func beginsNoRowAfterTheStop() async throws {
+        let job = job(list((0..<8).map { "http://h\($0)/hang/\($0)" }), { $0.parallel = 8 })
+        runner.beforeStart.withLock { $0 = { job.stop() } }
+        let outcome = await job.run()
+        #expect(outcome.stop == .interrupted)
+        #expect(outcome.tally.errors == ["cancelled": 1])
+        #expect(report.lines.count == 1)
+    }
+
     @Test func waitsNoLongerThanAMomentForRowsThatDoNotHear() async throws {
         let time = ManualTime()
         let job = PrefetchJob(

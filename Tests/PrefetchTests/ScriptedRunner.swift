@@ -18,6 +18,13 @@ final class ScriptedRunner: RowRunner {
     }
 
     let state = Lock(State())
+    /// Called as a row is about to begin.
+    let beforeStart = Lock<(@Sendable () -> Void)?>(nil)
+
+    var executor: (any TaskExecutor)? {
+        beforeStart.withLock { $0 }?()
+        return nil
+    }
 
     var runs: [String] { state.withLock { $0.runs } }
 

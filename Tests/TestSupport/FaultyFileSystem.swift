@@ -12,6 +12,7 @@ package final class FaultyFileSystem: FileSystem {
         var failing: [SystemError.Call: Int32] = [:]
         var failed: SystemError?
         var thread: pthread_t?
+        var keepsLocks = false
     }
 
     private let base = PosixFileSystem()
@@ -48,6 +49,9 @@ package final class FaultyFileSystem: FileSystem {
 
     /// Makes every call of a kind fail; nil mends it.
     package func fail(_ call: SystemError.Call, code: Int32?) { state.withLock { $0.failing[call] = code } }
+
+    /// Makes giving a lock back fail: it ends with its descriptor.
+    package func keepLocks() { state.withLock { $0.keepsLocks = true } }
 
     /// Nothing fails any more; ``failed`` still tells what did.
     package func heal() {
@@ -150,8 +154,7 @@ package final class FaultyFileSystem: FileSystem {
     }
     @discardableResult
     package func unlock(_ descriptor: Int32, at offset: Int64, count: Int64) -> Bool {
-        // Only where every lock fails.
-        state.withLock { $0.failing[.lock] == nil } && base.unlock(descriptor, at: offset, count: count)
+        !state.withLock { $0.keepsLocks } && base.unlock(descriptor, at: offset, count: count)
     }
     package func blockSize(_ descriptor: Int32) throws(SystemError) -> Int64 {
         try check(.blockSize)

@@ -27,6 +27,19 @@ struct DiskTierTests {
         #expect(Array(file.prefix(size)) == payload)
     }
 
+    /// A ledger's lock that the system does not give back must keep nobody out.
+    @Test func aLedgerThatCannotBeUnlockedIsLetGoOf() throws {
+        let files = FaultyFileSystem()
+        let directory = TemporaryDirectory()
+        let first = try DiskTier(directory: directory.path, fileSystem: files)
+        let second = try DiskTier(directory: directory.path)
+        try DiskFixtures.store(first, DiskFixtures.key(1), [1])
+        files.keepLocks()
+        #expect(try DiskFixtures.store(first, DiskFixtures.key(2), [2]).isStored)
+        #expect(try DiskFixtures.store(second, DiskFixtures.key(3), [3]).isStored)
+        #expect(try DiskFixtures.store(first, DiskFixtures.key(4), [4]).isStored)
+    }
+
     @Test func anotherKeyIsAMiss() throws {
         let tier = try DiskTier(directory: directory.path)
         try DiskFixtures.store(tier, DiskFixtures.key(1), [1, 2, 3])
