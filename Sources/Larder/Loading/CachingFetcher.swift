@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// An HTTP cache over the disk tier (RFC 9111, private): a request goes in; bytes and fields come out, from disk where
 /// they may be used, else from the network, stored on the way.
@@ -288,12 +287,8 @@ final class ProgressHub: Sendable {
     }
 
     private let listeners = Lock<[ObjectIdentifier: Listener]>([:])
-    private let hears = Atomic(false)
 
-    func add(_ listener: Listener) {
-        listeners.withLock { $0[ObjectIdentifier(listener)] = listener }
-        if listener.call != nil { hears.store(true, ordering: .releasing) }
-    }
+    func add(_ listener: Listener) { listeners.withLock { $0[ObjectIdentifier(listener)] = listener } }
 
     /// Whether nobody is left.
     func remove(_ id: ObjectIdentifier) -> Bool {
@@ -304,8 +299,10 @@ final class ProgressHub: Sendable {
     }
 
     func report(_ progress: @autoclosure () -> FetchProgress) {
-        guard hears.load(ordering: .acquiring) else { return }
-        let calls = listeners.withLock { $0.values.compactMap(\.call) }
+        let calls = listeners.withLock { listeners in
+            // Rows of a list have none: not worth an array for each piece.
+            listeners.values.contains { $0.call != nil } ? listeners.values.compactMap(\.call) : []
+        }
         guard !calls.isEmpty else { return }
         let progress = progress()
         for call in calls { call(progress) }
