@@ -71,14 +71,19 @@ import Testing
         #expect(other != pthread_self())
     }
 
+    /// Returns when so many pieces of work have run at once.
+    private func allAtOnce(_ count: Int, on executor: BlockingExecutor) async {
+        let gate = Gate()
+        for _ in 0..<count { executor.detach { gate.wait() } }
+        await gate.reached(by: count)
+        gate.open()
+    }
+
     /// What a job starts waits for its thread and wakes no other, though two are idle; but for a change of threads now
     /// and then, so that others get their turn.
     @Test func whatATaskStartsRunsWhereItIs() async {
         let executor = BlockingExecutor(name: "test", width: 3, processors: 3, patience: 2000)
-        let gate = Gate()
-        for _ in 0..<3 { executor.detach { gate.wait() } }
-        await gate.reached(by: 3)
-        gate.open()
+        await allAtOnce(3, on: executor)
         let moves = await Task(executorPreference: executor.tasks) {
             var moves = 0
             for _ in 0..<10_000 {
@@ -111,10 +116,7 @@ import Testing
     /// Three that wait for a device, with one processor: each gets its thread, and none waits for the others.
     @Test func whereThoseThatRunOnlyWaitOthersHelp() async {
         let executor = BlockingExecutor(name: "test", width: 3, processors: 1, patience: 2000)
-        let gate = Gate()
-        for _ in 0..<3 { executor.detach { gate.wait() } }
-        await gate.reached(by: 3)
-        gate.open()
+        await allAtOnce(3, on: executor)
     }
 
     /// Where work goes on, one thread a processor is enough.
