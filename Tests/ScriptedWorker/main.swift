@@ -32,6 +32,13 @@ await WorkerLoop.run(channel) { setup in
         if text.contains(#""do":"wait""#) {
             do { try await Task.sleep(for: .seconds(60)) } catch { return answer("cancelled") }
         }
+        if text.contains(#""do":"meet""#) {
+            // Until another worker has such a row, too.
+            mkdir(once + "/\(getpid())", 0o700)
+            while (try? FileManager.default.contentsOfDirectory(atPath: once).count) ?? 0 < 2 {
+                do { try await Task.sleep(for: .milliseconds(1)) } catch { return answer("cancelled") }
+            }
+        }
         if text.contains(#""do":"pid""#) { return answer(String(getpid())) }
         return answer("done")
     }

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import TestSupport
 import Testing
 
 @testable import LarderWorkers
@@ -24,14 +25,18 @@ import Testing
         .line(Array(#"{"row":\#(row),"answer":"\#(word)"}"#.utf8))
     }
 
-    @Test func everyRowIsAnsweredOnce() async {
-        let pool = Self.pool(arguments: ["--noisy"])
+    @Test func everyRowIsAnsweredOnce() async throws {
+        let meeting = TemporaryDirectory()
+        let pool = Self.pool(credits: 4, arguments: ["--noisy", meeting.path])
         await withTaskGroup(of: Void.self) { group in
             for row in 1...200 {
-                group.addTask { #expect(await pool.run(Self.line(row)) == Self.answer(row)) }
+                // More than one worker may have in hand, and answered once both have one.
+                let word = row <= 5 ? "meet" : "work"
+                group.addTask { #expect(await pool.run(Self.line(row, word)) == Self.answer(row)) }
             }
         }
         #expect(pool.processIDs.count == 2)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: meeting.path).count == 2)
         await pool.stop()
         #expect(pool.processIDs.isEmpty)
     }
