@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderWorkers
 import TestSupport
 import Testing
 
@@ -23,6 +24,15 @@ private final class StubReadThrough: ReadThrough {
             throw Problem((error as? ImageError) ?? .corrupt(.init("\(error)")))
         }
     }
+}
+
+/// Rows that all fail.
+private struct FailingRunner: RowRunner {
+    let error: ImageError
+
+    func answer(_ rows: [Row]) async -> [RowResult?] { rows.map { _ in nil } }
+    func run(_ row: Row) async -> RowResult { .failure(RowError(error), attempts: 1) }
+    func identity(of row: Row) -> RowIdentity? { nil }
 }
 
 @Suite struct ReadThroughTests {
@@ -51,6 +61,20 @@ private final class StubReadThrough: ReadThrough {
         let answer = await fixture.server(readThrough: stub).answer(target)
         #expect(answer.status == 502)
         #expect(answer.text.contains("\"code\":\"http_status\""))
+    }
+
+    @Test(arguments: [
+        (ImageError.unreachable(.init("refused")), 504), (.timedOut(.total, .init()), 504),
+        (.malformed("no status line"), 502), (.truncated(.init()), 502), (.httpStatus(503, .init()), 502),
+    ]) func whoeverIsCutOffFromAServerSaysSo(fault: ImageError, status: Int) async throws {
+        let stub = StubReadThrough(fixture) { _, _ in throw fault }
+        let rows = RowReadThrough(
+            runner: FailingRunner(error: fault), tier: fixture.tier, limits: .init(total: 1, perHost: 1))
+        for readThrough in [stub, rows] as [any ReadThrough] {
+            let answer = await fixture.server(readThrough: readThrough).answer(target)
+            #expect(answer.status == status)
+            #expect(answer.text.contains("\"code\":\"\(fault.code)\""))
+        }
     }
 
     @Test func whatWasFetchedForOneIsNotGivenToAll() async throws {

@@ -92,8 +92,7 @@ extension Problem {
             switch error {
             case .invalidURL: 400
             case .refused(let refusal, _): refusal == .busy ? 503 : 403
-            case .unreachable, .httpStatus, .truncated, .hashMismatch: 502
-            case .timedOut: 504
+            case .unreachable, .timedOut, .httpStatus, .truncated, .hashMismatch: error.gatewayStatus
             case .notAnImage, .unsupportedFormat, .corrupt: 422
             case .tooLarge: 413
             case .cacheUnavailable, .cancelled: 503
@@ -102,5 +101,17 @@ extension Problem {
         var fields = HTTPFields()
         if status == 503 { fields["Retry-After"] = "\(max(1, Int(min(error.details.retryAfter ?? 1, 3600))))" }
         self.init(status, error.code, error.message(in: .english), fields: fields)
+    }
+}
+
+extension ImageError {
+    /// What a gateway answers where it has nothing to serve because of its origin: 504 where it was cut off from it or
+    /// waited too long (RFC 9110 §15.6.5; RFC 9111 §5.2.2.2), 502 where the origin's answer is of no use (§15.6.3).
+    var gatewayStatus: Int {
+        switch self {
+        case .timedOut: 504
+        case .unreachable(let details): details.isMalformed ? 502 : 504
+        default: 502
+        }
     }
 }

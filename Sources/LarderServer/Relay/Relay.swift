@@ -53,11 +53,9 @@ package struct Relay: Sendable {
         } catch {
             let status =
                 switch error {
-                case .notCached, .timedOut: 504
-                // Cut off from the origin: 504, as RFC 9111 §5.2.2.2 has it where nothing stale may stand in.
-                case .unreachable(let details): details.isMalformed ? 502 : 504
+                case .notCached: 504
                 case .invalidURL: 400
-                default: 502
+                default: error.gatewayStatus
                 }
             return Answer(status: status, fields: ["Content-Type": "text/plain"], body: Array("\(error.code)\n".utf8))
         }

@@ -43,7 +43,10 @@ package final class RowReadThrough: ReadThrough {
     /// The failure of a row, as HTTP puts it.
     static func problem(_ code: String, _ tail: [UInt8]) -> Problem {
         struct Line: Decodable {
-            struct Failure: Decodable { var message: String? }
+            struct Failure: Decodable {
+                var message: String?
+                var malformed: Bool?
+            }
             var error: Failure?
         }
         let line = try? JSONDecoder().decode(Line.self, from: Data([UInt8(ascii: "{")] + tail + [UInt8(ascii: "}")]))
@@ -56,6 +59,7 @@ package final class RowReadThrough: ReadThrough {
             case "not_an_image", "unsupported_format", "corrupt": 422
             case "cache_unavailable", "cancelled": 503
             case "timed_out": 504
+            case "unreachable": line?.error?.malformed == true ? 502 : 504
             default: 502
             }
         let fields: HTTPFields = status == 503 ? ["Retry-After": "1"] : [:]

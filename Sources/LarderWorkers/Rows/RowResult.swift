@@ -110,6 +110,8 @@ package struct RowError: Sendable, Hashable {
     /// The technical part; may be empty.
     package var detail: String
     package var isRetryable: Bool
+    /// Whether the server did answer, though with what is no response of HTTP.
+    package var isMalformed = false
     /// The status of the response, where there was one.
     package var status: Int?
 
@@ -125,6 +127,7 @@ package struct RowError: Sendable, Hashable {
         self.init(
             code: error.code, message: error.message(in: .english), detail: error.details.detail,
             isRetryable: error.isRetryable)
+        isMalformed = error.details.isMalformed
         if case .httpStatus(let status, _) = error { self.status = status }
     }
 
@@ -211,6 +214,7 @@ extension JSONWriter {
         member("message", error.message)
         if !error.detail.isEmpty { member("detail", error.detail) }
         member("retryable", error.isRetryable)
+        if error.isMalformed { member("malformed", true) }
         raw("}")
     }
 }
