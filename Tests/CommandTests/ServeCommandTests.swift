@@ -39,7 +39,9 @@ import Testing
         try await news.wait(for: "READY=1")
         let port = listener.port
         #expect(try await status(port, "/api/stats", token: "one") == 200)
+        try await logged(1)
         #expect(try await status(port, "/api/stats", token: "two") == 401)
+        try await logged(2)
         try await news.wait(for: "WATCHDOG=1")
 
         try write("two\n", "token")
@@ -71,6 +73,11 @@ import Testing
         #expect(await server.ended() == 2)
         let fetching = try ServedProcess(["serve", folder("cache"), "--fetch", "--port", "0"])
         #expect(await fetching.ended() == 2)
+    }
+
+    /// Returns when the log has so many lines: each is written behind its answer.
+    private func logged(_ count: Int) async throws {
+        while try lines("access.log").count < count { await Task.yield() }
     }
 
     private func lines(_ name: String) throws -> [String] {
