@@ -61,6 +61,8 @@ import Testing
         /// Of the rows that had to wait, in seconds of the clock.
         var latencies: [Double] = []
         var everWanted = Set<Int>()
+        /// The rows whose answers were let go while they were wanted, as they still are.
+        var answered = Set<Int>()
         var memoryHits = 0
 
         init(_ way: Way, _ directory: String) throws {
@@ -99,10 +101,11 @@ import Testing
         }
 
         private func frame(_ visible: Range<Int>, _ velocity: Double) async throws {
-            origin.advance(seconds: step)
+            answered.formUnion(origin.advance(seconds: step))
             let before = origin.requested.count
             list.show(visible, velocity: velocity)
             everWanted.formUnion(list.window.wanted)
+            answered.formIntersection(list.window.wanted)
             note(visible)
             try check()
             while !isSettled {
@@ -153,7 +156,10 @@ import Testing
             let held = origin.held.filter(list.window.wanted.contains)
             let isFull = held.count >= loader.configuration.maxFetches
             return list.cells.allSatisfy { row, cell in
-                if !cell.phase.isEmpty || held.contains(row) || isFull { return true }
+                if !cell.phase.isEmpty || held.contains(row) { return true }
+                // On its way to the screen, however long that takes.
+                if answered.contains(row) { return false }
+                if isFull { return true }
                 let neighbours = held.count { $0 % 4 == row % 4 }
                 return neighbours >= loader.configuration.maxFetchesPerHost
             }

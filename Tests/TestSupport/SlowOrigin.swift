@@ -69,8 +69,9 @@ package final class SlowOrigin: Sendable {
     /// The images whose answers are held back now.
     package var held: Set<Int> { state.withLock { Set($0.held.keys) } }
 
-    /// Turns the clock, and lets the answers go whose time has come.
-    package func advance(seconds: Double) {
+    /// Turns the clock, and lets the answers go whose time has come: of these images.
+    @discardableResult
+    package func advance(seconds: Double) -> [Int] {
         time.advance(seconds: seconds)
         let now = time.monotonic
         let (due, woken) = state.withLock { state -> ([Held], [Sleeper]) in
@@ -86,6 +87,7 @@ package final class SlowOrigin: Sendable {
         }
         for item in due { item.gate.open() }
         for sleeper in woken { sleeper.continuation.resume(returning: true) }
+        return due.map(\.image) + woken.map(\.image)
     }
 
     package static func png(_ image: Int) throws(ImageError) -> [UInt8] {
