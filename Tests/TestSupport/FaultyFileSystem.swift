@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 
 @testable import Larder
 
@@ -13,6 +13,9 @@ package final class FaultyFileSystem: FileSystem {
         var failed: SystemError?
         var thread: pthread_t?
         var keepsLocks = false
+        /// Descriptors on which a short lock is held, and who took it.
+        var lockers: [Int32: pthread_t] = [:]
+        var goneUnderLock = 0
     }
 
     private let base = PosixFileSystem()
@@ -53,6 +56,33 @@ package final class FaultyFileSystem: FileSystem {
     /// Makes giving a lock back fail: it ends with its descriptor.
     package func keepLocks() { state.withLock { $0.keepsLocks = true } }
 
+    /// Files that went while the thread held a short lock: a call that may wait for the device for seconds.
+    package var goneUnderLock: Int { state.withLock { $0.goneUnderLock } }
+
+    /// A file has lost a link, or what kept it open: it has gone where that was the last.
+    private func lost(_ file: Int32) {
+        guard let status = try? base.status(of: file), status.kind == .file, status.links == 0 else { return }
+        let thread = pthread_self()
+        guard state.withLock({ $0.lockers.values.contains { pthread_equal($0, thread) != 0 } }) else { return }
+        let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        let isOpen = descriptors.compactMap { Int32($0) }.contains { other in
+            other != file && (try? base.status(of: other))?.isSame(as: status) == true
+        }
+        if !isOpen { state.withLock { $0.goneUnderLock += 1 } }
+    }
+
+    /// Does what may take a file's last link away.
+    private func unlinking(
+        _ name: UnsafePointer<CChar>, in directory: Int32, _ body: () throws(SystemError) -> Void
+    ) throws(SystemError) {
+        let file = try? base.open(name, in: directory, .read, permissions: 0)
+        try body()
+        if let file {
+            lost(file)
+            base.close(file)
+        }
+    }
+
     /// Nothing fails any more; ``failed`` still tells what did.
     package func heal() {
         state.withLock { state in
@@ -89,7 +119,11 @@ package final class FaultyFileSystem: FileSystem {
         try check(.open)
         return try base.open(name, in: directory, purpose, permissions: permissions)
     }
-    package func close(_ descriptor: Int32) { base.close(descriptor) }
+    package func close(_ descriptor: Int32) {
+        state.withLock { _ = $0.lockers.removeValue(forKey: descriptor) }
+        lost(descriptor)
+        base.close(descriptor)
+    }
     package func status(of descriptor: Int32) throws(SystemError) -> FileStatus {
         try check(.status)
         return try base.status(of: descriptor)
@@ -130,11 +164,13 @@ package final class FaultyFileSystem: FileSystem {
         _ name: UnsafePointer<CChar>, in directory: Int32, to newName: UnsafePointer<CChar>, in newDirectory: Int32
     ) throws(SystemError) {
         try check(.rename)
-        try base.rename(name, in: directory, to: newName, in: newDirectory)
+        try unlinking(newName, in: newDirectory) { () throws(SystemError) in
+            try base.rename(name, in: directory, to: newName, in: newDirectory)
+        }
     }
     package func unlink(_ name: UnsafePointer<CChar>, in directory: Int32) throws(SystemError) {
         try check(.unlink)
-        try base.unlink(name, in: directory)
+        try unlinking(name, in: directory) { () throws(SystemError) in try base.unlink(name, in: directory) }
     }
     package func makeDirectory(
         _ name: UnsafePointer<CChar>, in directory: Int32, permissions: UInt32
@@ -150,11 +186,18 @@ package final class FaultyFileSystem: FileSystem {
         _ descriptor: Int32, at offset: Int64, count: Int64, shared: Bool
     ) throws(SystemError) -> Bool {
         try check(.lock)
-        return try base.tryLock(descriptor, at: offset, count: count, shared: shared)
+        guard try base.tryLock(descriptor, at: offset, count: count, shared: shared) else { return false }
+        // Locks that are held for long lie elsewhere.
+        if offset == 0 { state.withLock { $0.lockers[descriptor] = pthread_self() } }
+        return true
     }
     @discardableResult
     package func unlock(_ descriptor: Int32, at offset: Int64, count: Int64) -> Bool {
-        !state.withLock { $0.keepsLocks } && base.unlock(descriptor, at: offset, count: count)
+        guard !state.withLock({ $0.keepsLocks }), base.unlock(descriptor, at: offset, count: count) else {
+            return false
+        }
+        state.withLock { _ = $0.lockers.removeValue(forKey: descriptor) }
+        return true
     }
     package func blockSize(_ descriptor: Int32) throws(SystemError) -> Int64 {
         try check(.blockSize)

@@ -55,6 +55,21 @@ struct DiskLimitTests {
         #expect(directory.files(under: "tmp") == [])
     }
 
+    /// A file that is being written back goes no sooner than the device has it: that must hold up no other process.
+    @Test func noFileGoesWhileTheLedgerIsLocked() throws {
+        let files = FaultyFileSystem()
+        var configuration = DiskTierConfiguration()
+        configuration.maximumCount = 5
+        let tier = try DiskTier(
+            directory: directory.path, configuration: configuration, fileSystem: files, time: time)
+        for number in 0..<20 { try DiskFixtures.store(tier, DiskFixtures.key(number), [1]) }
+        for _ in 0..<2 { try DiskFixtures.store(tier, DiskFixtures.key(19), [2]) }
+        tier.remove(DiskFixtures.key(19))
+        #expect(tier.trim(count: 2) > 0)
+        #expect(stored(tier, 0..<20).count == 2)
+        #expect(files.goneUnderLock == 0)
+    }
+
     @Test func theLeastRecentlyUsedGoFirst() throws {
         let tier = try tier { $0.maximumCount = 5 }
         for number in 0..<5 { try DiskFixtures.store(tier, DiskFixtures.key(number), [1]) }

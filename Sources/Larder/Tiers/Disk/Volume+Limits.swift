@@ -94,7 +94,9 @@ extension Volume {
     private func place(
         _ name: String, _ hash: CacheKey.Hash, _ size: Int64, _ replacing: FileStatus?
     ) throws(SystemError) -> Outcome {
-        try ledger.change { (change) throws(SystemError) in
+        var leaving = Leaving(fileSystem)
+        defer { leaving.close() }
+        return try ledger.change { (change) throws(SystemError) in
             guard let total = change.page.total else { return .unknown }
             return try directory.withFolder(of: hash, creates: true) { (folder, file) throws(SystemError) in
                 let old = try status(of: file, in: folder)
@@ -104,11 +106,12 @@ extension Volume {
                     (total.bytes - oldBytes + size, total.count + (old == nil ? 1 : 0)), sparing: hash,
                     (configuration.maximumBytes, configuration.maximumCount))
                 let (removals, outcome) = gathered
-                defer { for removal in removals { fileSystem.close(removal.folder) } }
+                for removal in removals { leaving.hold(removal) }
                 let own = EntryName.folder(hash)
                 try change.reserve(removals.map { EntryName.folder($0.hash) } + (outcome == .stored ? [own] : []))
                 for removal in removals { try remove(removal, &change) }
                 if outcome == .stored {
+                    if old != nil { leaving.hold(file, in: folder) }
                     try fileSystem.rename(name, in: directory.temporary, to: file, in: folder)
                     change.page.add(own, bytes: size - oldBytes, count: old == nil ? 1 : 0)
                 }
@@ -146,6 +149,30 @@ extension Volume {
         let hash: CacheKey.Hash
         let folder: Int32
         let bytes: Int64
+    }
+
+    /// What is held open until the ledger's lock is given back: the folders of entries that go, and their files. A file
+    /// that is on its way to the device goes no sooner than it is there, which may take seconds: its last descriptor's
+    /// close waits for that, and nobody else.
+    private struct Leaving {
+        private let fileSystem: any FileSystem
+        private var descriptors: [Int32] = []
+
+        init(_ fileSystem: any FileSystem) { self.fileSystem = fileSystem }
+
+        mutating func hold(_ removal: Removal) {
+            descriptors.append(removal.folder)
+            EntryName.withParts(removal.hash) { _, name in hold(name, in: removal.folder) }
+        }
+
+        mutating func hold(_ name: UnsafePointer<CChar>, in folder: Int32) {
+            if let file = try? fileSystem.open(name, in: folder, .read, permissions: 0) { descriptors.append(file) }
+        }
+
+        mutating func close() {
+            for descriptor in descriptors { fileSystem.close(descriptor) }
+            descriptors = []
+        }
     }
 
     private enum Removability {
@@ -214,12 +241,15 @@ extension Volume {
             while !rest.isEmpty {
                 let batch = rest.prefix(Self.evictionBatch)
                 rest = rest.dropFirst(Self.evictionBatch)
+                var leaving = Leaving(fileSystem)
+                defer { leaving.close() }
                 try ledger.change { (change) throws(SystemError) in
                     var removals: [Removal] = []
-                    defer { for removal in removals { fileSystem.close(removal.folder) } }
                     for candidate in batch {
                         switch removal(of: candidate, evenUsed: evenUsed) {
-                        case .ready(let removal): removals.append(removal)
+                        case .ready(let removal):
+                            removals.append(removal)
+                            leaving.hold(removal)
                         case .gone: gone += 1
                         case .stays: break
                         }
@@ -246,10 +276,12 @@ extension Volume {
         var idle = 0
         while idle < 3, goesOn() {
             do throws(SystemError) {
+                var leaving = Leaving(fileSystem)
+                defer { leaving.close() }
                 let (went, outcome) = try ledger.change { (change) throws(SystemError) in
                     guard let total = change.page.total else { return (0, Outcome.unknown) }
                     let (removals, outcome) = gather(total, sparing: nil, (bytes, count))
-                    defer { for removal in removals { fileSystem.close(removal.folder) } }
+                    for removal in removals { leaving.hold(removal) }
                     try change.reserve(removals.map { EntryName.folder($0.hash) })
                     for removal in removals { try remove(removal, &change) }
                     return (removals.count, outcome)
@@ -287,11 +319,14 @@ extension Volume {
 
     /// Removes one entry, whatever it holds.
     func remove(_ hash: CacheKey.Hash) {
+        var leaving = Leaving(fileSystem)
+        defer { leaving.close() }
         do throws(SystemError) {
             try ledger.change { (change) throws(SystemError) in
                 try directory.withFolder(of: hash, creates: false) { (folder, name) throws(SystemError) in
                     let status = try fileSystem.status(of: name, in: folder)
                     guard status.kind == .file else { return }
+                    leaving.hold(name, in: folder)
                     try change.reserve([EntryName.folder(hash)])
                     try fileSystem.unlink(name, in: folder)
                     change.page.add(
