@@ -96,6 +96,63 @@ import Testing
         #expect(moves < 2500)
     }
 
+    /// Two tasks wait, each on its thread; the one that fell asleep first is let go on first, from outside.
+    @Test func whatAnotherThreadLetsGoOnStaysOnItsThread() async {
+        let executor = BlockingExecutor(name: "test", width: 2, processors: 2, patience: 2000)
+        let waiting = Lock<[Handover<Void>]>([])
+        let rounds = 500
+        @Sendable func movesOfOne() async -> Int {
+            await Task(executorPreference: executor.tasks) {
+                var moves = 0
+                for _ in 0..<rounds {
+                    let here = pthread_self()
+                    await withHandover { continuation in waiting.withLock { $0.append(continuation) } }
+                    if pthread_self() != here { moves += 1 }
+                }
+                return moves
+            }.value
+        }
+        async let first = movesOfOne()
+        async let second = movesOfOne()
+        for _ in 0..<rounds {
+            while waiting.withLock({ $0.count < 2 }) { await Task.yield() }
+            // Time to fall asleep; without it they move now and then, which is no fault.
+            usleep(100)
+            let both = waiting.withLock { waiting in
+                defer { waiting = [] }
+                return waiting
+            }
+            for continuation in both { continuation.resume() }
+        }
+        let moves = await first + second
+        #expect(moves < rounds / 2)
+    }
+
+    @Test func aThreadPassesOverWhatBelongsElsewhereUpToABound() {
+        final class Place {}
+        let (here, elsewhere) = (Place(), Place())
+        var queue = ExecutorThreads.Queue()
+        let taken = Lock<[Int]>([])
+        func append(_ number: Int, _ place: Place?) {
+            queue.append(.body { taken.withLock { $0.append(number) } }, place.map { ObjectIdentifier($0) })
+        }
+        func take() {
+            if case .body(let body)? = queue.popFirst(for: ObjectIdentifier(here)) { body() }
+        }
+        append(0, elsewhere)
+        for number in 1...40 { append(number, number.isMultiple(of: 2) ? here : nil) }
+        for _ in 0...40 { take() }
+        #expect(queue.isEmpty)
+        // The first waits for a bounded number of others, and all others keep their order.
+        let order = taken.withLock { $0 }
+        #expect(order.firstIndex(of: 0) == ExecutorThreads.Queue.reach - 1)
+        #expect(order.filter { $0 > 0 } == Array(1...40))
+        // Where there is nothing of its own, a thread takes what is there.
+        append(41, elsewhere)
+        take()
+        #expect(taken.withLock(\.last) == 41)
+    }
+
     /// What a job made ready waits for its thread, but not for work that blocks it.
     @Test func whatWaitsForAThreadThatBlocksIsTakenOver() async {
         let executor = BlockingExecutor(name: "test", width: 2)

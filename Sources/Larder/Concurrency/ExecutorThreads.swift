@@ -8,11 +8,12 @@ import Foundation
 ///
 /// What a task on one of the threads makes ready (a task that it starts, or lets go on) runs on the same thread as
 /// soon as that is free, without waking another; unless the thread goes on with work that blocks, when others take
-/// it over.
+/// it over. What another thread lets go on (that of a transport) goes back to the thread it waited on, whose caches
+/// hold its data, if that is soon free.
 final class ExecutorThreads: TaskExecutor, @unchecked Sendable {
     // Sendable: `state` is locked. A seat's fields are touched by its own thread alone, and by whoever took the seat
     // from `idle` while its thread sleeps.
-    private enum Work {
+    enum Work {
         case job(UnownedJob)
         case body(@Sendable () -> Void)
     }
@@ -30,9 +31,15 @@ final class ExecutorThreads: TaskExecutor, @unchecked Sendable {
 
         var running: Int { threads - idle.count - (hasWatch ? 1 : 0) }
 
-        mutating func take() -> Work? {
+        mutating func take(for seat: Seat) -> Work? {
             taken &+= 1
-            return queue.popFirst()
+            return queue.popFirst(for: seat.place)
+        }
+
+        /// The one whose place it is, else the last.
+        mutating func takeIdle(_ place: Place?) -> Seat? {
+            guard let place, let at = idle.lastIndex(where: { $0.place == place }) else { return idle.popLast() }
+            return idle.remove(at: at)
         }
     }
 
@@ -56,22 +63,23 @@ final class ExecutorThreads: TaskExecutor, @unchecked Sendable {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        if let seat = Seat.current, seat.threads === self, !seat.blocks, seat.next == nil {
+        let seat = Seat.current.flatMap { $0.threads === self ? $0 : nil }
+        if let seat, !seat.blocks, seat.next == nil {
             seat.next = .job(job)
         } else {
-            submit(.job(job))
+            submit(.job(job), Self.wanted ?? seat?.place)
         }
     }
 
     func submit(_ body: @escaping @Sendable () -> Void) { submit(.body(body)) }
 
-    private func submit(_ work: Work) {
+    private func submit(_ work: Work, _ place: Place? = nil) {
         let call = state.withLock { state -> Call? in
-            if state.running < processors, let seat = state.idle.popLast() {
+            if state.running < processors, let seat = state.takeIdle(place) {
                 seat.next = work
                 return .wakes(seat)
             }
-            state.queue.append(work)
+            state.queue.append(work, place)
             return state.running < processors ? startsThread(&state) : startsWatch(&state)
         }
         perform(call)
@@ -118,6 +126,26 @@ final class ExecutorThreads: TaskExecutor, @unchecked Sendable {
         for seat in sleepers { seat.wake() }
     }
 
+    // MARK: Places
+
+    /// Which of the threads a task was on. Says nothing but that: the thread may have ended.
+    typealias Place = ObjectIdentifier
+
+    /// The place of the calling thread, where it is one of an executor's.
+    static var currentPlace: Place? { Seat.current?.place }
+
+    /// Where the task should go on that the calling thread lets go on.
+    private static var wanted: Place? { wantedSlot.pointer.map { unsafeBitCast($0, to: Place.self) } }
+    private static let wantedSlot = ThreadSlot()
+
+    /// Lets a task go on, by `resume`, that waited in that place.
+    static func resuming(at place: Place?, _ resume: () -> Void) {
+        guard let place, place != currentPlace else { return resume() }
+        wantedSlot.pointer = UnsafeMutableRawPointer(bitPattern: UInt(bitPattern: place))
+        resume()
+        wantedSlot.pointer = nil
+    }
+
     // MARK: On the threads
 
     /// Whether the caller is a task's job on one of the threads, and so may block.
@@ -128,7 +156,7 @@ final class ExecutorThreads: TaskExecutor, @unchecked Sendable {
         guard let seat = Seat.current else { return try body() }
         let wasBlocking = seat.blocks
         seat.blocks = true
-        if let next = seat.next.take() { seat.threads.submit(next) }
+        if let next = seat.next.take() { seat.threads.submit(next, seat.place) }
         defer { seat.blocks = wasBlocking }
         return try body()
     }
@@ -152,13 +180,13 @@ final class ExecutorThreads: TaskExecutor, @unchecked Sendable {
         if let own = seat.next.take() {
             seat.inRow += 1
             if seat.inRow <= Self.mostInRow { return own }
-            submit(own)
+            submit(own, seat.place)
         }
         seat.inRow = 0
         while true {
             if seat.watches, let work = watch(seat) { return work }
             let (work, ends) = state.withLock { state -> (Work?, Bool) in
-                if let work = state.take() { return (work, false) }
+                if let work = state.take(for: seat) { return (work, false) }
                 if state.closed {
                     state.threads -= 1
                     return (nil, true)
@@ -185,7 +213,7 @@ final class ExecutorThreads: TaskExecutor, @unchecked Sendable {
                     return (nil, state.queue.isEmpty, nil)
                 }
                 state.hasWatch = false
-                let work = state.take()
+                let work = state.take(for: seat)
                 // The next one sees to the rest.
                 return (work, true, state.queue.isEmpty ? nil : startsWatch(&state))
             }
@@ -218,33 +246,35 @@ final class ExecutorThreads: TaskExecutor, @unchecked Sendable {
         func wake() { sem_post(semaphore) }
         func sleep() { while sem_wait(semaphore) != 0 {} }
 
-        private static let key: pthread_key_t = {
-            var key = pthread_key_t()
-            let status = pthread_key_create(&key, nil)
-            precondition(status == 0, "no thread-specific data is left to be had (\(status))")
-            return key
-        }()
-
         /// That of the calling thread, which holds it as long as it lives.
         static var current: Seat? {
-            get { pthread_getspecific(key).map { Unmanaged<Seat>.fromOpaque($0).takeUnretainedValue() } }
-            set { pthread_setspecific(key, newValue.map { Unmanaged.passUnretained($0).toOpaque() }) }
+            get { slot.pointer.map { Unmanaged<Seat>.fromOpaque($0).takeUnretainedValue() } }
+            set { slot.pointer = newValue.map { Unmanaged.passUnretained($0).toOpaque() } }
         }
+        private static let slot = ThreadSlot()
+
+        var place: Place { ObjectIdentifier(self) }
     }
 
-    /// First in, first out.
-    private struct Queue {
-        private var items: [Work?] = []
+    /// First in, first out; but a thread passes over what belongs in another's place, up to a bound.
+    struct Queue {
+        private var items: [(work: Work?, place: Place?)] = []
         private var head = 0
+
+        /// How far a thread looks for work of its own. What stands first is passed over that often less one at most.
+        static let reach = 16
 
         var isEmpty: Bool { head == items.count }
 
-        mutating func append(_ work: Work) { items.append(work) }
+        mutating func append(_ work: Work, _ place: Place?) { items.append((work, place)) }
 
-        mutating func popFirst() -> Work? {
+        mutating func popFirst(for place: Place) -> Work? {
             guard head < items.count else { return nil }
-            let work = items[head].take()
-            head += 1
+            let own = (head..<min(items.count, head + Self.reach)).first {
+                items[$0].work != nil && (items[$0].place ?? place) == place
+            }
+            let work = items[own ?? head].work.take()
+            while head < items.count, items[head].work == nil { head += 1 }
             if head == items.count {
                 items.removeAll(keepingCapacity: true)
                 head = 0

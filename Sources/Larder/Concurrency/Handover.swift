@@ -5,19 +5,21 @@
 /// both sides take. And what is resumed twice or never is told. A release hands the value straight on.
 package struct Handover<Value: Sendable>: Sendable {
     #if DEBUG
-        fileprivate let place: Lock<Value?>
+        fileprivate let box: Lock<Value?>
         fileprivate let continuation: CheckedContinuation<Void, Never>
     #else
         fileprivate let continuation: UnsafeContinuation<Value, Never>
     #endif
+    /// Where the task waits, and goes on if it can.
+    fileprivate let place = ExecutorThreads.currentPlace
 
     /// Gives the value, once, and lets the task go on.
     package func resume(returning value: Value) {
         #if DEBUG
-            place.withLock { $0 = value }
-            continuation.resume()
+            box.withLock { $0 = value }
+            ExecutorThreads.resuming(at: place) { continuation.resume() }
         #else
-            continuation.resume(returning: value)
+            ExecutorThreads.resuming(at: place) { continuation.resume(returning: value) }
         #endif
     }
 }
@@ -34,11 +36,11 @@ package func withHandover<Value: Sendable>(
     isolation: isolated (any Actor)? = #isolation, function: String = #function, _ body: (Handover<Value>) -> Void
 ) async -> Value {
     #if DEBUG
-        let place = Lock<Value?>(nil)
+        let box = Lock<Value?>(nil)
         await withCheckedContinuation(isolation: isolation, function: function) { continuation in
-            body(Handover(place: place, continuation: continuation))
+            body(Handover(box: box, continuation: continuation))
         }
-        guard let value = place.withLock({ $0.take() }) else { preconditionFailure("resumed without a value") }
+        guard let value = box.withLock({ $0.take() }) else { preconditionFailure("resumed without a value") }
         return value
     #else
         return await withUnsafeContinuation(isolation: isolation) { body(Handover(continuation: $0)) }

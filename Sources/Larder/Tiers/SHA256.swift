@@ -51,18 +51,13 @@ package struct SHA256: ~Copyable {
 
     /// One for each thread, freed with it.
     private static var threadContext: OpaquePointer {
-        if let context = pthread_getspecific(contextKey) { return OpaquePointer(context) }
+        if let context = contexts.pointer { return OpaquePointer(context) }
         let context = EVP_MD_CTX_new()
-        pthread_setspecific(contextKey, context.map { UnsafeRawPointer($0) })
+        contexts.pointer = context.map { UnsafeMutableRawPointer($0) }
         return context!
     }
 
-    private static let contextKey: pthread_key_t = {
-        var key = pthread_key_t()
-        let status = pthread_key_create(&key) { EVP_MD_CTX_free($0.map { OpaquePointer($0) }) }
-        precondition(status == 0, "no thread-specific data is left to be had (\(status))")
-        return key
-    }()
+    private static let contexts = ThreadSlot { EVP_MD_CTX_free($0.map { OpaquePointer($0) }) }
 
     // Fetched once: looking an algorithm up costs more in OpenSSL 3 than hashing a short key.
     private nonisolated(unsafe) static let algorithm = EVP_MD_fetch(nil, "SHA256", nil)
