@@ -109,46 +109,35 @@
             return true
         }
 
-        /// Refuses what would break the request's framing.
-        static func check(_ request: TransportRequest) throws(ImageError) {
-            let isToken = { (text: String) in !text.isEmpty && text.utf8.allSatisfy(\.isToken) }
-            guard isToken(request.method) else {
-                throw .invalidURL(.init("the method is no token (RFC 9110 §9.1)").at(request.url))
-            }
-            for field in request.fields.fields {
-                let isValue = field.value.utf8.allSatisfy { $0 != 0 && $0 != 10 && $0 != 13 }
-                guard isToken(field.name), isValue else {
-                    throw .invalidURL(
-                        .init("the request's field \(field.name.debugDescription) is malformed").at(request.url))
-                }
-            }
-        }
-
         /// The URL as libcurl gets it.
         ///
         /// Two parsers read it, Foundation's and libcurl's. They cannot disagree about the host where the part
         /// between `//` and the path has nothing in it but a name or an address and a port.
         static func checkedURL(_ url: URL) throws(ImageError) -> String {
-            let text = url.absoluteString
-            let scheme = text.utf8.prefix { $0 != 0x3A }
-            guard ["http", "https"].contains(where: { String(Substring(scheme)).equalsIgnoringCase($0) }) else {
-                throw .refused(.scheme, .init("only http and https are fetched").at(url))
+            var text = url.absoluteString
+            if let fault = text.withUTF8(fault) { throw fault.mapDetails { $0.url = url.withoutUserInfo } }
+            return text
+        }
+
+        private static func fault(in text: UnsafeBufferPointer<UInt8>) -> ImageError? {
+            let scheme = text.prefix { $0 != 0x3A }
+            let name = String(decoding: scheme, as: UTF8.self)
+            guard name.equalsIgnoringCase("http") || name.equalsIgnoringCase("https") else {
+                return .refused(.scheme, .init("only http and https are fetched"))
             }
-            let rest = text.utf8[scheme.endIndex...]
-            guard rest.starts(with: "://".utf8) else { throw .invalidURL(.init("it has no host").at(url)) }
+            let rest = text[scheme.endIndex...]
+            guard rest.starts(with: "://".utf8) else { return .invalidURL(.init("it has no host")) }
             let authority = rest.dropFirst(3).prefix { $0 != 0x2F && $0 != 0x3F && $0 != 0x23 }
             let isLiteral = authority.first == UInt8(ascii: "[")
             let host = isLiteral ? authority.dropFirst().prefix { $0 != 0x5D } : authority.prefix { $0 != 0x3A }
             let tail = authority[host.endIndex...].dropFirst(isLiteral ? 1 : 0)
             let isHost = host.allSatisfy { $0.isHostByte || isLiteral && $0 == 0x3A }
             let isPort = tail.isEmpty || tail.first == 0x3A && tail.dropFirst().allSatisfy { (48...57).contains($0) }
-            guard !host.isEmpty, isHost, isPort else {
-                throw .invalidURL(.init("its host is malformed").at(url))
+            guard !host.isEmpty, isHost, isPort else { return .invalidURL(.init("its host is malformed")) }
+            guard text.allSatisfy({ $0 > 32 && $0 != 127 }) else {
+                return .invalidURL(.init("it has white space or control characters"))
             }
-            guard text.utf8.allSatisfy({ $0 > 32 && $0 != 127 }) else {
-                throw .invalidURL(.init("it has white space or control characters").at(url))
-            }
-            return text
+            return nil
         }
 
         /// The socket address inside: not through `pointee`, because a copy would end after the 16 bytes of the declared
@@ -170,27 +159,10 @@
         }
     }
 
-    extension ImageError.Details {
-        fileprivate func at(_ url: URL) -> ImageError.Details {
-            var details = self
-            details.url = url.withoutUserInfo
-            return details
-        }
-    }
-
     extension UInt8 {
-        fileprivate var isAlphanumeric: Bool {
-            (48...57).contains(self) || (65...90).contains(self) || (97...122).contains(self)
-        }
-        fileprivate var isHostByte: Bool { isAlphanumeric || self == 0x2D || self == 0x2E || self == 0x5F }
-        /// RFC 9110 §5.6.2.
-        var isToken: Bool {
-            if isAlphanumeric { return true }
-            return switch self {
-            case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "!"), UInt8(ascii: "#"),
-                UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "*"),
-                UInt8(ascii: "+"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
-                true
+        fileprivate var isHostByte: Bool {
+            switch self {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
             default: false
             }
         }

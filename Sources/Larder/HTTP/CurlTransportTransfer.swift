@@ -44,7 +44,7 @@
             self.request = request
             self.loop = loop
             url = try CurlHandle.checkedURL(request.url)
-            try CurlHandle.check(request)
+            try request.checkFraming()
             head = CurlResponseHead(maxBytes: request.maxHeaderBytes, maxFields: loop.configuration.maxHeaderFields)
         }
 

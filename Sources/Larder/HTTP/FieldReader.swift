@@ -7,15 +7,6 @@ struct FieldReader {
 
     var isAtEnd: Bool { at >= bytes.count }
 
-    private static let tokenBytes: [Bool] = (0..<256).map { byte in
-        switch UInt8(byte) {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(UInt8(byte))
-        }
-    }
-
     mutating func skipWhitespace() {
         while at < bytes.count, bytes[at] == 0x20 || bytes[at] == 0x09 { at += 1 }
     }
@@ -29,7 +20,7 @@ struct FieldReader {
     /// The token here as written, or nil.
     mutating func token() -> String? {
         let start = at
-        while at < bytes.count, Self.tokenBytes[Int(bytes[at])] { at += 1 }
+        while at < bytes.count, bytes[at].isToken { at += 1 }
         return at == start ? nil : String(decoding: bytes[start..<at], as: UTF8.self)
     }
 

@@ -14,13 +14,14 @@ package struct Freshness: Sendable {
         self.status = status
         self.fields = fields
         control = CacheControl(fields)
+        date = fields.first("date").flatMap { HTTPDate.parse($0, now: responseTime) }
         // A clock that was set back in between is no negative delay.
         self.requestTime = min(requestTime, responseTime)
         self.responseTime = responseTime
     }
 
     /// `date_value` (§4.2.3); nil where `Date` is absent or invalid.
-    package var date: Timestamp? { fields.first("date").flatMap { HTTPDate.parse($0, now: responseTime) } }
+    package let date: Timestamp?
 
     /// `age_value` (§5.1): the first member of `Age`; 0 where it is absent or no number.
     package var ageValue: Int64 {

@@ -121,8 +121,8 @@ public struct HTTPClient: Sendable {
     private func send(
         _ request: TransportRequest, before deadline: UInt64, on executor: (any TaskExecutor)?
     ) async throws(ImageError) -> TransportResponse {
-        let expired = ImageError.timedOut(.total, .init("not done within \(request.deadlines.total) s"))
-        guard time.monotonic < deadline else { throw expired }
+        func expired() -> ImageError { .timedOut(.total, .init("not done within \(request.deadlines.total) s")) }
+        guard time.monotonic < deadline else { throw expired() }
         let transport = self.transport
         let exchange = Task(executorPreference: executor) { () -> Result<TransportResponse, ImageError> in
             do throws(ImageError) { return .success(try await transport.open(request)) } catch {
@@ -137,7 +137,7 @@ public struct HTTPClient: Sendable {
         }
         if watch.remove(ticket) {
             if case .success(let response) = result { response.body.cancel() }
-            throw expired
+            throw expired()
         }
         return try result.get()
     }

@@ -55,6 +55,14 @@ package enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
+    private static let weekdayTriples = weekdays.map(triple)
+    private static let monthTriples = months.map(triple)
+
+    /// The first three letters of a name, in lower case, as one number.
+    private static func triple(_ name: String) -> UInt32 {
+        name.utf8.prefix(3).reduce(0) { $0 << 8 | UInt32($1 | 0x20) }
+    }
+
     private static func floorDivide(_ value: Int64, _ by: Int64) -> Int64 {
         value / by - (value % by < 0 ? 1 : 0)
     }
@@ -112,11 +120,16 @@ package enum HTTPDate {
         mutating func weekday() -> Name? {
             let start = at
             while at < bytes.count, bytes[at] | 0x20 >= 97, bytes[at] | 0x20 <= 122 { at += 1 }
-            for name in weekdays where matches(name, start, at - start) {
-                if at - start == 3 { return .short }
-                if at - start == name.utf8.count { return .long }
-            }
-            return nil
+            guard let begin = triple(start), let index = weekdayTriples.firstIndex(of: begin) else { return nil }
+            if at - start == 3 { return .short }
+            let name = weekdays[index]
+            return at - start == name.utf8.count && matches(name, start, at - start) ? .long : nil
+        }
+
+        /// The three bytes there, in lower case, as one number.
+        private func triple(_ start: Int) -> UInt32? {
+            guard start + 3 <= bytes.count else { return nil }
+            return bytes[start..<start + 3].reduce(0) { $0 << 8 | UInt32($1 | 0x20) }
         }
 
         private func matches(_ name: String, _ start: Int, _ count: Int) -> Bool {
@@ -136,7 +149,7 @@ package enum HTTPDate {
         }
 
         mutating func month() -> Int? {
-            guard let index = months.firstIndex(where: { matches($0, at, 3) }) else { return nil }
+            guard let begin = triple(at), let index = monthTriples.firstIndex(of: begin) else { return nil }
             at += 3
             return index + 1
         }

@@ -71,6 +71,8 @@ extension URL {
 
     /// Whether the port, where one is written, is one: Foundation reads a number that is too large as none.
     package var hasUsablePort: Bool {
+        if let port { return port > 0 && port <= UInt16.max }
+        // None is written, or it is no number that Foundation takes.
         guard let components = URLComponents(url: self, resolvingAgainstBaseURL: true),
             let range = components.rangeOfPort, let text = components.string?[range], !text.isEmpty
         else { return true }

@@ -35,21 +35,20 @@ package enum Storability {
     /// The fields that are stored: not those of the connection, not those of a proxy, never cookies, and none that
     /// `no-cache="…"` names.
     ///
-    /// - Parameter keeps: which of the others are kept, by the name in lower case and the value; all by default.
+    /// - Parameter keeps: which of the others are kept; all by default.
     package static func storedFields(
-        _ response: HTTPFields, where keeps: (_ name: String, _ value: String) -> Bool = { _, _ in true }
+        _ response: HTTPFields, where keeps: (HTTPFields.Field) -> Bool = { _ in true }
     ) -> HTTPFields {
-        let named = Set(
-            FieldReader.lowercasedTokens(response.values("connection")) + CacheControl(response).noCacheFields)
+        let named = FieldReader.lowercasedTokens(response.values("connection")) + CacheControl(response).noCacheFields
         return HTTPFields(
             response.fields.filter { field in
-                let name = field.name.lowercased()
-                return !connectionFields.contains(name) && !named.contains(name) && keeps(name, field.value)
+                keeps(field) && !connectionFields.contains(field.name)
+                    && !named.contains(where: field.name.equalsIgnoringCase)
             })
     }
 
     /// Fields that end at the next hop, and `Set-Cookie`, which a cache that outlives the session must not repeat.
-    package static let connectionFields: Set<String> = [
+    package static let connectionFields: FieldNames = [
         "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authentication-info",
         "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade", "set-cookie", "set-cookie2",
     ]
@@ -59,9 +58,8 @@ package enum Storability {
     /// even where the 304 has a `Cache-Control` without it, and so does a stored ETag.
     package static func merge(_ stored: HTTPFields, notModified: HTTPFields) -> HTTPFields {
         let update = storedFields(notModified).fields.filter { field in
-            let name = field.name.lowercased()
-            if name == "etag" { return !stored.contains("etag") }
-            return !payloadFields.contains(name)
+            if field.name.equalsIgnoringCase("etag") { return !stored.contains("etag") }
+            return !payloadFields.contains(field.name)
         }
         let replaced = Set(update.map { $0.name.lowercased() })
         var merged = HTTPFields(stored.fields.filter { !replaced.contains($0.name.lowercased()) } + update)
@@ -73,7 +71,7 @@ package enum Storability {
         return merged
     }
 
-    private static let payloadFields: Set<String> = [
+    private static let payloadFields: FieldNames = [
         "content-length", "content-encoding", "content-range",
     ]
 

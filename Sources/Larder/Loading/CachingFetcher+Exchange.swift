@@ -35,7 +35,7 @@ extension CachingFetcher {
         if let stored = plan.stored {
             conditions = Validators(stored.metadata.fields, now: time.now)
             // The whole is asked for, whatever part of it the request wants.
-            fields.fields.removeAll { Self.conditionalFields.contains($0.name.lowercased()) }
+            fields.fields.removeAll { Self.conditionalFields.contains($0.name) }
             fields.fields += conditions.conditionalFields
         } else if let partial {
             fields.append("Range", "bytes=\(partial.count)-")
@@ -99,7 +99,7 @@ extension CachingFetcher {
         return try await read(&plan, exchanged, partial: nil, total: nil)
     }
 
-    private static let conditionalFields: Set<String> = [
+    private static let conditionalFields: FieldNames = [
         "if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range", "range",
     ]
 

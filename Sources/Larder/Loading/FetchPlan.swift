@@ -17,7 +17,7 @@ struct FetchPlan: Sendable {
     var method: String { request.method }
 
     /// The fields of a response that are worth keeping for an image; for other content all are (RFC 9111 §3.1).
-    static let imageFields: Set<String> = [
+    static let imageFields: FieldNames = [
         "accept-ranges", "age", "cache-control", "content-disposition", "content-language", "content-length",
         "content-location", "content-type", "date", "etag", "expires", "last-modified", "vary", "x-robots-tag",
     ]
@@ -25,8 +25,8 @@ struct FetchPlan: Sendable {
     func storedFields(_ response: HTTPFields) -> HTTPFields {
         if request.takesAnything { return Storability.storedFields(response) }
         // A value too long to be of use would cost the entry its place: the metadata are bounded.
-        return Storability.storedFields(response) { name, value in
-            Self.imageFields.contains(name) && value.utf8.count <= 1024
+        return Storability.storedFields(response) {
+            Self.imageFields.contains($0.name) && $0.value.utf8.count <= 1024
         }
     }
 

@@ -31,7 +31,7 @@ package enum RequestFraming {
         var hosts = 0
         var lengths = 0
         for field in raw {
-            guard !field.name.isEmpty, field.name.allSatisfy(isTokenByte) else {
+            guard !field.name.isEmpty, field.name.allSatisfy({ $0.isToken }) else {
                 throw .badRequest("A header field has a name that no field can have.")
             }
             guard field.value.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
@@ -53,14 +53,5 @@ package enum RequestFraming {
         guard hosts <= 1, lengths <= 1 else { throw .badRequest("Host or Content-Length is given twice.") }
         guard hosts == 1 || version == "HTTP/1.0" else { throw .badRequest("The field Host is missing.") }
         return fields
-    }
-
-    /// RFC 9110 §5.6.2.
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
-        case 0x21, 0x23...0x27, 0x2a, 0x2b, 0x2d, 0x2e, 0x5e, 0x5f, 0x60, 0x7c, 0x7e: true
-        default: false
-        }
     }
 }
