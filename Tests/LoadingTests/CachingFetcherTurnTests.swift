@@ -33,10 +33,12 @@ import Testing
 
     private static let fresh: HTTPFields = ["Cache-Control": "max-age=60"]
 
-    @Test(arguments: [false, true])
-    func oneFetchesAndTheOtherReads(isAfterMiss: Bool) async throws {
+    /// Also what lies under the key of private answers.
+    @Test(arguments: [false, true], [false, true])
+    func oneFetchesAndTheOtherReads(isAfterMiss: Bool, isPrivate: Bool) async throws {
         let valve = Valve()
-        let fixture = try Fixture { _, _ in .ok(Fixture.png, Self.fresh).headHeld(by: valve) }
+        let fields = isPrivate ? ["Cache-Control": "private, max-age=60"] : Self.fresh
+        let fixture = try Fixture { _, _ in .ok(Fixture.png, fields).headHeld(by: valve) }
         let other = try Other(fixture) { _, _ in .ok(Fixture.png, Self.fresh) }
         var request = try fixture.request()
         request.isAfterMiss = isAfterMiss

@@ -13,11 +13,16 @@ extension CachingFetcher {
         case needed(Stored?)
     }
 
-    func lookUp(_ request: FetchRequest, _ key: CacheKey) throws(ImageError) -> Lookup {
+    /// - Parameter isSecond: a look a moment ago found nothing, neither under the key nor under that of a private answer,
+    ///   and nobody was seen to store anything since: the key alone will do.
+    func lookUp(
+        _ request: FetchRequest, _ key: CacheKey, isSecond: Bool = false
+    ) throws(ImageError) -> Lookup {
         let control = CacheControl(request.fields)
         let now = time.now
         var stored: Stored?
-        if let entry = disk?.entry(for: key), let (metadata, answers) = answers(entry, request), answers {
+        let found = isSecond ? disk?.entry(only: key) : disk?.entry(for: key)
+        if let entry = found, let (metadata, answers) = answers(entry, request), answers {
             let reuse = Reuse.decide(
                 entry.freshness, storedAt: entry.storedAt, policy: request.policy, request: control, now: now,
                 age: { self.age(entry, metadata, now) })

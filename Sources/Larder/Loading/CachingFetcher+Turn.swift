@@ -15,13 +15,14 @@ extension CachingFetcher {
     func admit(_ request: FetchRequest, _ key: CacheKey) throws(ImageError) -> Admission {
         let found = request.isAfterMiss ? .needed(nil) : try lookUp(request, key)
         guard case .needed(let stored) = found, takesTurns(request), let disk, fetching.begin(key) else {
-            return admission(request.isAfterMiss ? try lookUp(request, key) : found, request, key)
+            return admission(request.isAfterMiss ? try lookUp(request, key, isSecond: true) : found, request, key)
         }
         let turn = FetchTurn(fetching, key, disk.tryLock(for: key))
         guard turn.isOurs else { return Admission(found: found, turn: turn) }
         // Whoever had the turn until a moment ago may have stored it.
         let looksAgain = request.isAfterMiss || stored == nil && disk.entry(for: key) != nil
-        return try admission(looksAgain ? lookUp(request, key) : found, request, key, turn)
+        return try admission(
+            looksAgain ? lookUp(request, key, isSecond: request.isAfterMiss) : found, request, key, turn)
     }
 
     private func admission(

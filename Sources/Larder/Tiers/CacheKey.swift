@@ -29,14 +29,17 @@ public struct CacheKey: Sendable, Hashable {
 
         /// 32 lower-case hex digits.
         public var description: String {
-            let digits = Array("0123456789abcdef".utf8)
-            return String(unsafeUninitializedCapacity: 32) { buffer in
-                for index in 0..<16 {
-                    buffer[index] = digits[Int(high >> (60 - 4 * UInt64(index)) & 15)]
-                    buffer[16 + index] = digits[Int(low >> (60 - 4 * UInt64(index)) & 15)]
-                }
+            String(unsafeUninitializedCapacity: 32) { buffer in
+                for index in 0..<32 { buffer[index] = digit(index) }
                 return 32
             }
+        }
+
+        /// Of the 32 hex digits the one at that place, as ASCII.
+        fileprivate func digit(_ index: Int) -> UInt8 {
+            let half = index < 16 ? high : low
+            let value = UInt8(truncatingIfNeeded: half >> (60 - 4 * UInt64(index & 15)) & 15)
+            return value < 10 ? 48 + value : 87 + value
         }
     }
 
@@ -81,8 +84,11 @@ public struct CacheKey: Sendable, Hashable {
 
     /// Where the entry lies below the cache directory: `ab/cdef…`.
     public var file: String {
-        let name = hash.description
-        return name.prefix(2) + "/" + name.dropFirst(2)
+        String(unsafeUninitializedCapacity: 33) { buffer in
+            for index in 0..<32 { buffer[index < 2 ? index : index + 1] = hash.digit(index) }
+            buffer[2] = UInt8(ascii: "/")
+            return 33
+        }
     }
 
     /// Feeds a part of ``hash``, which is a hash already.

@@ -112,17 +112,16 @@ package final class LoaderRunner: RowRunner {
         let start = time.monotonic
         do throws(RowFailure) {
             let sizes = try sizes(of: row)
+            let url: NormalizedURL
             let image: StoredImage
-            let key: CacheKey
             do throws(ImageError) {
-                let url = try NormalizedURL(row.url)
-                key = self.key(url)
+                url = try NormalizedURL(row.url)
                 // Rows come here when `answer` has found nothing.
                 image = try await loader.store(request(row, try url.url()), thumbnails: sizes, isAfterMiss: true)
             } catch {
                 throw RowFailure(error: RowError(error), attempts: error.details.attempts ?? 0)
             }
-            return try await result(row, key, image, sizes, start)
+            return try await result(row, url, image, sizes, start)
         } catch {
             return .failure(error.error, attempts: error.attempts, milliseconds: milliseconds(since: start))
         }
@@ -135,8 +134,10 @@ package final class LoaderRunner: RowRunner {
     }
 
     private func result(
-        _ row: Row, _ key: CacheKey, _ image: StoredImage, _ sizes: [ThumbnailSize], _ start: UInt64
+        _ row: Row, _ url: NormalizedURL, _ image: StoredImage, _ sizes: [ThumbnailSize], _ start: UInt64
     ) async throws(RowFailure) -> RowResult {
+        guard configuration.exporter != nil else { return RowResult(image, milliseconds: milliseconds(since: start)) }
+        let key = key(url)
         for thumbnail in image.thumbnails {
             guard case .success(let made) = thumbnail.outcome else { continue }
             try await exportLater(row, key, made.format, thumbnail.size, sizes.count, made.payload)
@@ -175,7 +176,6 @@ package final class LoaderRunner: RowRunner {
         _ row: Row, _ key: CacheKey, _ format: ImageFormat, _ size: ThumbnailSize?, _ count: Int,
         _ payload: @escaping @Sendable () throws(ImageError) -> [UInt8]
     ) async throws(RowFailure) {
-        guard configuration.exporter != nil else { return }
         let failure = await lookUps.perform { [self] () -> RowFailure? in
             do throws(RowFailure) { try export(row, key, format, size, count, payload) } catch { return error }
             return nil

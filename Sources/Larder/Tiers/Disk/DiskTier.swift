@@ -100,6 +100,9 @@ package final class DiskTier: Sendable {
         return volume.entry(entry, fresh: original.freshness)
     }
 
+    /// What is kept under exactly this key, of an original.
+    package func entry(only key: CacheKey) -> StoredEntry? { volume.entry(for: key) ?? miss() }
+
     private func miss() -> StoredEntry? {
         lookAtDirectory()
         return nil

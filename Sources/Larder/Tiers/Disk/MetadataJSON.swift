@@ -36,8 +36,7 @@ struct MetadataJSON {
     /// Written by hand: a commit writes it each time, and JSONSerialization costs more than the file.
     static func encode(_ metadata: EntryMetadata, unknown: [UInt8]) -> [UInt8] {
         var out: [UInt8] = [UInt8(ascii: "{")]
-        // Byte by byte: String's own == takes canonically equivalent URLs for one.
-        if !metadata.finalURL.utf8.elementsEqual(metadata.key.url.utf8) {
+        if !metadata.finalURL.hasSameBytes(as: metadata.key.url) {
             out.append(contentsOf: #""final_url":"#.utf8)
             string(metadata.finalURL, into: &out)
             out.append(UInt8(ascii: ","))
@@ -101,6 +100,20 @@ struct MetadataJSON {
                 out.append(digits[Int(byte & 15)])
             default:
                 out.append(byte)
+            }
+        }
+    }
+}
+
+extension String {
+    /// Byte by byte: `==` takes canonically equivalent texts for one.
+    fileprivate func hasSameBytes(as other: String) -> Bool {
+        var (left, right) = (self, other)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                guard left.count == right.count else { return false }
+                guard let first = left.baseAddress, let second = right.baseAddress else { return true }
+                return memcmp(first, second, left.count) == 0
             }
         }
     }

@@ -32,9 +32,7 @@ struct UsagePage {
         guard get(0, UInt64.self) == Self.magic, get(8, UInt32.self) == 1, get(Self.checksumAt) == checksum else {
             return nil
         }
-        for folder in 0..<256 {
-            guard (0...Int64.max >> 12).contains(get(64 + 16 * folder, Int64.self)) else { return nil }
-        }
+        guard withRecords({ $0.allSatisfy { (0...Int64.max >> 12).contains($0.bytes) } }) else { return nil }
     }
 
     /// The bytes with their checksum.
@@ -53,14 +51,33 @@ struct UsagePage {
 
     /// Over all folders; nil while one of them is not counted.
     var total: (bytes: Int64, count: Int64)? {
-        var sum: (bytes: Int64, count: Int64) = (0, 0)
-        for folder in 0..<256 {
-            guard isKnown(folder) else { return nil }
-            // 256 numbers below 2^51 cannot overflow.
-            sum.bytes += get(64 + 16 * folder, Int64.self)
-            sum.count += Int64(get(64 + 16 * folder + 8, UInt32.self))
+        withRecords { records in
+            var sum: (bytes: Int64, count: Int64) = (0, 0)
+            for record in records {
+                guard record.isKnown else { return nil }
+                // 256 numbers below 2^51 cannot overflow.
+                sum.bytes += record.bytes
+                sum.count += Int64(record.count)
+            }
+            return sum
         }
-        return sum
+    }
+
+    /// A folder's 16 bytes as they lie there.
+    private struct RawRecord {
+        private let rawBytes: Int64
+        private let rawCount: UInt32
+        private let rawFlags: UInt32
+        var bytes: Int64 { Int64(littleEndian: rawBytes) }
+        var count: UInt32 { UInt32(littleEndian: rawCount) }
+        var flags: UInt32 { UInt32(littleEndian: rawFlags) }
+        var isKnown: Bool { flags & (UsagePage.known | UsagePage.dirty) == UsagePage.known }
+    }
+
+    private func withRecords<Result>(_ body: (UnsafeBufferPointer<RawRecord>) -> Result) -> Result {
+        bytes.withUnsafeBytes { all in
+            UnsafeRawBufferPointer(rebasing: all[64...]).withMemoryRebound(to: RawRecord.self, body)
+        }
     }
 
     /// Bytes and count of one folder.
@@ -75,17 +92,19 @@ struct UsagePage {
 
     private func flags(_ folder: Int) -> UInt32 { get(64 + 16 * folder + 12) }
 
-    func isKnown(_ folder: Int) -> Bool { flags(folder) & (Self.known | Self.dirty) == Self.known }
+    func isKnown(_ folder: Int) -> Bool { withRecords { $0[folder].isKnown } }
 
     /// Folders whose last change was cut short by the end of the process that made it.
-    var dirtyFolders: [Int] { (0..<256).filter { flags($0) & Self.dirty != 0 } }
+    var dirtyFolders: [Int] {
+        // Nearly always there is none.
+        guard withRecords({ $0.reduce(0) { $0 | $1.flags } }) & Self.dirty != 0 else { return [] }
+        return (0..<256).filter { flags($0) & Self.dirty != 0 }
+    }
 
     mutating func markDirty(_ folder: Int) { put(flags(folder) | Self.dirty, at: 64 + 16 * folder + 12) }
 
     mutating func markClean() {
-        for folder in 0..<256 where flags(folder) & Self.dirty != 0 {
-            put(flags(folder) & ~Self.dirty, at: 64 + 16 * folder + 12)
-        }
+        for folder in dirtyFolders { put(flags(folder) & ~Self.dirty, at: 64 + 16 * folder + 12) }
     }
 
     mutating func forgetAll() { for folder in 0..<256 { put(0 as UInt32, at: 64 + 16 * folder + 12) } }

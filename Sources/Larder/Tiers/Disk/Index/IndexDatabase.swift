@@ -49,6 +49,8 @@ final class IndexDatabase {
 
     private let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
+    /// The one that ran last.
+    private var last: (sql: String, statement: Statement)?
 
     /// Opens the database of that path, which no symbolic link may lead to.
     ///
@@ -87,6 +89,7 @@ final class IndexDatabase {
     }
 
     deinit {
+        last = nil
         statements.removeAll()
         sqlite3_close_v2(handle)
     }
@@ -195,7 +198,12 @@ final class IndexDatabase {
     }
 
     private func prepared(_ sql: String) throws(Failure) -> Statement {
-        if let statement = statements[sql] { return statement }
+        // A batch runs the same again and again: told by its place in memory, without hashing its text.
+        if let last, last.sql == sql { return last.statement }
+        if let statement = statements[sql] {
+            last = (sql, statement)
+            return statement
+        }
         var handle: OpaquePointer?
         let code = sqlite3_prepare_v3(self.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
         guard code == SQLITE_OK, let handle else { throw failure(code) }
