@@ -248,8 +248,11 @@ package final class URLSessionTransfer: Sendable {
             return
         }
         if hasHead {
-            if silence >= deadlines.idle { end(.timedOut(.idle, .init("no byte for \(deadlines.idle) s"))) }
-            return
+            guard silence >= deadlines.idle else { return }
+            // Too late to begin anew: the consumer has the beginning.
+            let isUnread = !sockets().unread(port: port).isEmpty
+            let detail = "no byte for \(deadlines.idle) s" + (isUnread ? ", though some lie unread: a stall" : "")
+            return end(.timedOut(.idle, .init(detail)))
         }
         guard silence >= min(deadlines.connect, deadlines.idle) else { return }
         // URLSession does not tell when it has connected: our own sockets do.
