@@ -88,21 +88,3 @@ void larder_combine(const float *const *rows, const float *weights, uint32_t tap
         memcpy(out + i, &bytes, left < 16 ? left : 16);
     }
 }
-
-typedef uint32_t int4v __attribute__((vector_size(16)));
-typedef uint8_t byte4 __attribute__((vector_size(4)));
-
-void larder_sum_cells(const void *pixels, const uint32_t *columns, size_t count, uint32_t *sums) {
-    const uint8_t *pixel = (const uint8_t *)pixels + (size_t)4 * columns[0];
-    for (size_t i = 0; i < count; i++) {
-        int4v sum = {0};
-        for (uint32_t column = columns[i]; column < columns[i + 1]; column++, pixel += 4) {
-            byte4 bytes;
-            memcpy(&bytes, pixel, sizeof bytes);
-            uint32_t alpha = bytes[3];
-            bytes[3] = 255;
-            sum += __builtin_convertvector(bytes, int4v) * alpha;
-        }
-        memcpy(sums + 4 * i, &sum, sizeof sum);
-    }
-}

@@ -80,6 +80,19 @@ import Testing
         #expect(ThumbHash(try drawn(4000, 1) { x, _ in (x & 255, 0, 0, 255) }).aspectRatio == 7)
     }
 
+    /// However many pixels a cell has: the means are those of the same picture drawn smaller.
+    @Test(arguments: [255, 130]) func everyPixelCounts(alpha: Int) throws {
+        func color(_ cell: Int) -> (Int, Int, Int, Int) { (cell * 2, 255 - cell, cell * cell & 255, alpha) }
+        let wide = try [3, 300].map { cell in ThumbHash(try drawn(100 * cell, 4) { x, _ in color(x / cell) }) }
+        #expect(wide[0] == wide[1])
+        let tall = try [3, 300].map { cell in ThumbHash(try drawn(4, 100 * cell) { _, y in color(y / cell) }) }
+        #expect(tall[0] == tall[1])
+        // Opaque by its pixels, and by what is said of it.
+        guard alpha == 255 else { return }
+        let opaque = ThumbHash(try drawn(300, 4, hasAlpha: false) { x, _ in color(x / 3) })
+        #expect(wide[0] == opaque)
+    }
+
     @Test func everyHashOfOursIsReadBack() throws {
         for (width, height) in [(1, 1), (1, 100), (100, 1), (3, 7), (99, 100), (250, 40)] {
             for alpha in [255, 128, 0] {
@@ -115,9 +128,9 @@ import Testing
 }
 
 private func drawn(
-    _ width: Int, _ height: Int, _ color: (Int, Int) -> (Int, Int, Int, Int)
+    _ width: Int, _ height: Int, hasAlpha: Bool = true, _ color: (Int, Int) -> (Int, Int, Int, Int)
 ) throws -> Bitmap {
-    try Bitmap(width: width, height: height, hasAlpha: true) { pixels, stride in
+    try Bitmap(width: width, height: height, hasAlpha: hasAlpha) { pixels, stride in
         for y in 0..<height {
             for x in 0..<width {
                 let (red, green, blue, alpha) = color(x, y)

@@ -123,9 +123,22 @@ void larder_scale_across(const float *line, uint32_t channels, const larder_filt
 void larder_combine(const float *const *rows, const float *weights, uint32_t taps, size_t count, bool alpha,
                     uint8_t *out);
 
-// Sums over one row of RGBA: of the pixels from columns[i] to columns[i + 1] red, green and blue, each times alpha, and
-// 255 times alpha, into sums[4 * i] and behind.
-void larder_sum_cells(const void *pixels, const uint32_t *columns, size_t count, uint32_t *sums);
+// A picture divided into cells: one from columns[x] to columns[x + 1] and from rows[y] to rows[y + 1], none empty.
+typedef struct larder_cells {
+    const uint32_t *columns, *rows;
+    uint32_t width, height;
+} larder_cells;
+
+// The mean of each cell of an RGBA picture, 0 to 1: all of red, then green and blue, each multiplied by alpha, and alpha.
+// Without `alpha` the fourth channel is 255 throughout.
+void larder_average_cells(const uint8_t *pixels, size_t stride, const larder_cells *cells, bool alpha, double *planes);
+
+enum { LARDER_WAVE_GROUPS = 6 };
+
+// For each of six groups of eight waves the sums of a picture's samples, each times the wave's value in its column and
+// then in its row. Values lie by position, group and wave.
+void larder_cosine_sums(const double *const samples[LARDER_WAVE_GROUPS], uint32_t width, uint32_t height,
+                        const double *columns, const double *rows, double *sums);
 
 void larder_flag_raise(int32_t *flag);
 bool larder_flag_is_raised(const int32_t *flag);

@@ -12,10 +12,11 @@ extension ThumbHash {
         let (across, down) = (share(small.width), share(small.height))
         let isLandscape = small.width > small.height
 
-        let luminance = Transform(small, small.luminance, max(3, across), max(3, down))
-        let first = Transform(small, small.first, 3, 3)
-        let second = Transform(small, small.second, 3, 3)
-        let alpha = small.hasAlpha ? Transform(small, small.alpha, 5, 5) : nil
+        var wanted: [Small.Wanted] = [(.luminance, max(3, across), max(3, down)), (.first, 3, 3), (.second, 3, 3)]
+        if small.hasAlpha { wanted.append((.alpha, 5, 5)) }
+        let transforms = small.transforms(wanted)
+        let (luminance, first, second) = (transforms[0], transforms[1], transforms[2])
+        let alpha = small.hasAlpha ? transforms[3] : nil
 
         var colors = halfUp(63 * luminance.constant)
         colors |= halfUp(31.5 + 31.5 * first.constant) << 6
@@ -37,66 +38,124 @@ extension ThumbHash {
     /// At most 100 × 100 pixels, laid over their own average where they are transparent, as luminance, two colour
     /// differences and alpha, each 0 to 1 (the differences -1 to 1).
     private struct Small {
+        enum Channel: Int { case luminance, first, second, alpha }
+        /// A channel and how many frequencies of it, across and down.
+        typealias Wanted = (channel: Channel, across: Int, down: Int)
+
         let width, height: Int
         let hasAlpha: Bool
-        var luminance: [Double] = []
-        var first: [Double] = []
-        var second: [Double] = []
-        var alpha: [Double] = []
+        /// One channel after the other.
+        private let samples: [Double]
 
         init(_ bitmap: Bitmap) {
             let longer = max(bitmap.width, bitmap.height)
-            width = longer <= 100 ? bitmap.width : max(1, (bitmap.width * 100 + longer / 2) / longer)
-            height = longer <= 100 ? bitmap.height : max(1, (bitmap.height * 100 + longer / 2) / longer)
-            let pixels = Self.averages(bitmap, width, height)
-            let sum = pixels.reduce(into: SIMD4<Double>()) { $0 += $1 }
-            // What is premultiplied sums up to the average that the visible has.
-            let average = sum.w > 0 ? sum / sum.w : SIMD4()
-            hasAlpha = sum.w < Double(pixels.count)
-            luminance.reserveCapacity(pixels.count)
-            first.reserveCapacity(pixels.count)
-            second.reserveCapacity(pixels.count)
-            alpha.reserveCapacity(pixels.count)
-            for pixel in pixels {
-                let color = pixel + average * (1 - pixel.w)
-                luminance.append((color.x + color.y + color.z) / 3)
-                first.append((color.x + color.y) / 2 - color.z)
-                second.append(color.x - color.y)
-                alpha.append(pixel.w)
+            let width = longer <= 100 ? bitmap.width : max(1, (bitmap.width * 100 + longer / 2) / longer)
+            let height = longer <= 100 ? bitmap.height : max(1, (bitmap.height * 100 + longer / 2) / longer)
+            let count = width * height
+            var hasAlpha = false
+            samples = [Double](unsafeUninitializedCapacity: 4 * count) { planes, initialized in
+                Self.average(bitmap, width, height, into: planes)
+                initialized = 4 * count
+                var sum = SIMD4<Double>.zero
+                if bitmap.hasAlpha {
+                    for index in 0..<count {
+                        sum += SIMD4(
+                            planes[index], planes[count + index], planes[2 * count + index], planes[3 * count + index])
+                    }
+                    hasAlpha = sum.w < Double(count)
+                }
+                // What is premultiplied sums up to the average that the visible has.
+                let average = sum.w > 0 ? sum / sum.w : SIMD4()
+                for index in 0..<count {
+                    let hidden = 1 - planes[3 * count + index]
+                    let red = planes[index] + average.x * hidden
+                    let green = planes[count + index] + average.y * hidden
+                    let blue = planes[2 * count + index] + average.z * hidden
+                    planes[index] = (red + green + blue) / 3
+                    planes[count + index] = (red + green) / 2 - blue
+                    planes[2 * count + index] = red - green
+                }
             }
+            self.width = width
+            self.height = height
+            self.hasAlpha = hasAlpha
         }
 
         /// The mean of each target pixel's part of the picture: red, green, blue premultiplied, and alpha, 0 to 1.
-        private static func averages(_ bitmap: Bitmap, _ width: Int, _ height: Int) -> [SIMD4<Double>] {
+        private static func average(
+            _ bitmap: Bitmap, _ width: Int, _ height: Int, into planes: UnsafeMutableBufferPointer<Double>
+        ) {
             bitmap.withPixels { pixels in
                 guard bitmap.width > width || bitmap.height > height else {
                     // To the bit what the format's own implementation has.
-                    return (0..<width * height).map { index in
+                    for index in 0..<width * height {
                         let at = index / width * bitmap.stride + 4 * (index % width)
-                        let color = SIMD4(Double(pixels[at]), Double(pixels[at + 1]), Double(pixels[at + 2]), 255)
-                        return color * (Double(pixels[at + 3]) / 255 / 255)
+                        let factor = Double(pixels[at + 3]) / 255 / 255
+                        for channel in 0..<3 {
+                            planes[channel * width * height + index] = Double(pixels[at + channel]) * factor
+                        }
+                        planes[3 * width * height + index] = 255 * factor
                     }
+                    return
                 }
                 let columns = (0...width).map { UInt32($0 * bitmap.width / width) }
-                // A row of 66,000 pixels for each of ours would be needed to overflow.
-                var sums = [SIMD4<UInt32>](repeating: .zero, count: width)
-                return (0..<height).flatMap { y in
-                    let rows = (y * bitmap.height / height)..<((y + 1) * bitmap.height / height)
-                    var means = [SIMD4<Double>](repeating: .zero, count: width)
-                    for row in rows {
-                        sums.withUnsafeMutableBytes { sums in
-                            larder_sum_cells(
-                                pixels.baseAddress?.advanced(by: row * bitmap.stride), columns, width,
-                                sums.baseAddress?.assumingMemoryBound(to: UInt32.self))
-                        }
-                        for x in 0..<width { means[x] += SIMD4<Double>(sums[x]) }
+                let rows = (0...height).map { UInt32($0 * bitmap.height / height) }
+                columns.withUnsafeBufferPointer { columns in
+                    rows.withUnsafeBufferPointer { rows in
+                        var cells = larder_cells(
+                            columns: columns.baseAddress, rows: rows.baseAddress, width: UInt32(width),
+                            height: UInt32(height))
+                        larder_average_cells(
+                            pixels.baseAddress?.assumingMemoryBound(to: UInt8.self), bitmap.stride, &cells,
+                            bitmap.hasAlpha, planes.baseAddress)
                     }
-                    for x in 0..<width {
-                        means[x] /= Double(255 * 255 * Int(columns[x + 1] - columns[x]) * rows.count)
-                    }
-                    return means
                 }
             }
+        }
+
+        /// Of each channel the lowest frequencies across and down, in one pass.
+        ///
+        /// In the order of the format's own implementation, whose rounding errors decide where a factor is about 0.
+        func transforms(_ wanted: [Wanted]) -> [Transform] {
+            let pairs = wanted.map { [(across: 0, down: 0)] + Frequencies($0.across, $0.down).pairs }
+            let groups = Int(LARDER_WAVE_GROUPS)
+            // A channel takes as many groups of eight as its frequencies fill: at most six for all.
+            var starts = [0]
+            var (across, down) = ([(place: Int, frequency: Int)](), [(place: Int, frequency: Int)]())
+            for pairs in pairs {
+                let start = starts[starts.count - 1]
+                for (index, pair) in pairs.enumerated() {
+                    across.append((8 * start + index, pair.across))
+                    down.append((8 * start + index, pair.down))
+                }
+                starts.append(start + (pairs.count + 7) / 8)
+            }
+            let columns = Self.values(across, width, groups)
+            let rows = Self.values(down, height, groups)
+            var sums = [Double](repeating: 0, count: 8 * groups)
+            samples.withUnsafeBufferPointer { samples in
+                var channels = [UnsafePointer<Double>?](repeating: samples.baseAddress, count: groups)
+                for (index, wanted) in wanted.enumerated() {
+                    for group in starts[index]..<starts[index + 1] {
+                        channels[group] = samples.baseAddress.map { $0 + wanted.channel.rawValue * width * height }
+                    }
+                }
+                larder_cosine_sums(channels, UInt32(width), UInt32(height), columns, rows, &sums)
+            }
+            return zip(pairs, starts).map { pairs, start in
+                Transform(sums: Array(sums[(8 * start)...].prefix(pairs.count)), count: width * height)
+            }
+        }
+
+        /// For the middle of each pixel along a side the cosine of each wave's frequency, at its place.
+        private static func values(_ waves: [(place: Int, frequency: Int)], _ length: Int, _ groups: Int) -> [Double] {
+            let most = waves.reduce(0) { max($0, $1.frequency) }
+            var values = [Double](repeating: 0, count: 8 * groups * length)
+            for position in 0..<length {
+                let cosines = (0...most).map { cos(.pi / Double(length) * Double($0) * (Double(position) + 0.5)) }
+                for wave in waves { values[8 * groups * position + wave.place] = cosines[wave.frequency] }
+            }
+            return values
         }
     }
 
@@ -107,45 +166,17 @@ extension ThumbHash {
         /// The factors in 4 bits, relative to the greatest.
         let nibbles: [UInt8]
 
-        init(_ small: Small, _ channel: [Double], _ across: Int, _ down: Int) {
-            let (width, height) = (small.width, small.height)
-            // In the order of the format's own implementation, whose rounding errors decide where a factor is about 0;
-            // eight frequencies side by side.
-            let pairs = [(across: 0, down: 0)] + Frequencies(across, down).pairs
-            var sums: [Double] = []
-            for first in stride(from: 0, to: pairs.count, by: 8) {
-                let some = pairs[first..<min(first + 8, pairs.count)]
-                let columns = waves(some.map(\.across), width)
-                let rows = waves(some.map(\.down), height)
-                var sum = SIMD8<Double>.zero
-                channel.withUnsafeBufferPointer { channel in
-                    columns.withUnsafeBufferPointer { columns in
-                        for y in 0..<height {
-                            let rise = rows[y]
-                            for x in 0..<width { sum += channel[y &* width &+ x] * columns[x] * rise }
-                        }
-                    }
-                }
-                sums += some.indices.map { sum[$0 - first] / Double(width * height) }
-            }
-            let factors = sums.dropFirst()
+        /// - Parameters:
+        ///   - sums: of all samples times each wave, that of the constant first.
+        ///   - count: of samples.
+        init(sums: [Double], count: Int) {
+            let factors = sums.dropFirst().map { $0 / Double(count) }
             let greatest = factors.reduce(0) { max($0, abs($1)) }
-            constant = sums[0]
+            constant = sums[0] / Double(count)
             // A plain area has no frequencies, only rounding errors: the same hash on every machine.
             scale = greatest < 1e-9 ? 0 : greatest
             nibbles = factors.map { [scale] in UInt8(halfUp(scale > 0 ? 15 * (0.5 + 0.5 / scale * $0) : 0)) }
         }
-    }
-}
-
-/// For the middle of each pixel along a side the cosines of up to eight frequencies.
-private func waves(_ frequencies: [Int], _ length: Int) -> [SIMD8<Double>] {
-    (0..<length).map { position in
-        var wave = SIMD8<Double>.zero
-        for (index, frequency) in frequencies.enumerated() {
-            wave[index] = cos(.pi / Double(length) * Double(frequency) * (Double(position) + 0.5))
-        }
-        return wave
     }
 }
 
