@@ -106,22 +106,32 @@ larder_status larder_jpeg_encode(const larder_picture *picture, int quality, boo
 larder_status larder_png_encode(const larder_picture *picture, bool alpha, uint8_t **out, size_t *length);
 void larder_free(uint8_t *bytes);
 
-// Which source samples make up each output sample along one axis: `taps` weights each, a multiple of 4, of the samples
-// from `starts` on. Weights that are not needed are 0, but their samples are read.
+// Which source samples make up each output sample along one axis: those from `starts` to `ends`, neither of which ever
+// falls, and room for `taps` weights each.
 typedef struct larder_filter {
-    const int32_t *starts;
+    const uint32_t *starts, *ends;
     const float *weights;
     uint32_t taps, count;
 } larder_filter;
 
-// Bytes to floats; of RGBA the colours multiplied by alpha, 0 to 255.
-void larder_spread(const uint8_t *pixels, size_t count, bool premultiply, float *line);
-// One row of 1 or 4 channels.
-void larder_scale_across(const float *line, uint32_t channels, const larder_filter *filter, float *out);
-// One output row of `count` bytes from `taps` rows, each with room for a multiple of 16 floats. With `alpha` the pixels
-// are RGBA and were multiplied by it.
-void larder_combine(const float *const *rows, const float *weights, uint32_t taps, size_t count, bool alpha,
-                    uint8_t *out);
+// A picture on its way from one size to another, rows from the top.
+typedef struct larder_resampler {
+    larder_filter across, down;
+    uint32_t channels;  // 1 or 4, of the source and of the output
+    bool alpha;         // of 4: colours are weighted by it; else the fourth is 255
+    // What is held between rows, aligned to 64: `held_rows` times the output's width, made a multiple of 16, times 1
+    // float where gray, 4 with alpha, else 3.
+    float *held;
+    // With `sums` as many output rows as are begun at once, added up as far as they have come; without it scaled rows of
+    // the source, as many as one output row takes and 15.
+    bool sums;
+    uint32_t held_rows;
+    uint8_t *out;  // rows without gaps
+    uint32_t received, produced;
+} larder_resampler;
+
+// Takes the next rows, and writes the output rows that are whole.
+void larder_resample(larder_resampler *resampler, const uint8_t *pixels, size_t stride, uint32_t rows);
 
 // A picture divided into cells: one from columns[x] to columns[x + 1] and from rows[y] to rows[y + 1], none empty.
 typedef struct larder_cells {

@@ -1,27 +1,19 @@
-import CImageCodecs
-
 extension Bitmap {
     /// The picture at another size, by the filter that makes thumbnails; itself where the size is its own. Blocking.
     ///
     /// - Throws: ``ImageError/tooLarge(_:)`` where the result would have more pixels than ``ImageLimits`` allows by
-    ///   default.
+    ///   default, or this picture is so long that the filter alone would take more memory.
     public func resized(to size: ThumbnailSize) throws(ImageError) -> Bitmap {
         let plan = size.plan(width: width, height: height)
         let own = ThumbnailSize.Extent(width: width, height: height)
         if plan.scaled == own, plan.window == own { return self }
         try ImageLimits().check(width: plan.window.width, height: plan.window.height)
-        let resampler = Resampler(
+        let resampler = try Resampler(
             width: width, height: height, extent: (Double(width), Double(height)), channels: 4, hasAlpha: hasAlpha,
-            plan: plan)
-        // Filters read whole vectors, up to one filter's width behind the row: those weights are 0.
-        let line = Resampler.floats(4 * (2 * width + 16))
-        defer { UnsafeMutableRawPointer(line).deallocate() }
+            plan: plan, limits: ImageLimits())
         withPixels { pixels in
             guard let base = pixels.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
-            for row in 0..<height {
-                larder_spread(base + row * stride, 4 * width, hasAlpha, line)
-                resampler.push(line)
-            }
+            resampler.push(base, stride: stride, rows: height)
         }
         return try resampler.output.bitmap(hasAlpha: hasAlpha, icc: icc)
     }

@@ -64,6 +64,24 @@ final class Codec {
             larder_decoder_read(decoder, pixels.assumingMemoryBound(to: UInt8.self), stride, UInt32(clamping: rows)))
     }
 
+    /// Reads all rows, a few at a time; an interlaced picture at once.
+    func readStrips(_ body: (_ pixels: UnsafePointer<UInt8>, _ stride: Int, _ rows: Int) -> Void) throws(ImageError) {
+        let rows = isOnlyWhole ? height : min(height, 16)
+        // libjpeg writes what is aligned to its vectors past the caches, from which it is to be read again at once: no
+        // row is. Nor do rows lie a power of two apart, of which a cache would keep few.
+        let stride = (width * channels + 63) & ~63 | 64
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: stride * rows + 16, alignment: 64)
+        defer { memory.deallocate() }
+        let strip = (memory + 16).bindMemory(to: UInt8.self, capacity: stride * rows)
+        var done = 0
+        while done < height {
+            let ready = min(rows, height - done)
+            try read(strip, stride: stride, rows: ready)
+            body(strip, stride, ready)
+            done += ready
+        }
+    }
+
     private func check(_ status: larder_status) throws(ImageError) {
         if status != LARDER_OK { throw Self.error(status, name, decoder) }
     }

@@ -48,16 +48,7 @@ public enum ImageDecoder {
     ) throws(ImageError) {
         let codec = try open(bytes, header, limits: limits, abort: abort)
         try codec.start(larder_request(min_width: 0, min_height: 0, gray: true, whole: false, fast: true))
-        let rows = codec.isOnlyWhole ? codec.height : min(codec.height, 16)
-        let stride = codec.width * codec.channels
-        let pixels = UnsafeMutableRawPointer.allocate(byteCount: stride * rows, alignment: 64)
-        defer { pixels.deallocate() }
-        var done = 0
-        while done < codec.height {
-            let count = min(rows, codec.height - done)
-            try codec.read(pixels, stride: stride, rows: count)
-            done += count
-        }
+        try codec.readStrips { _, _, _ in }
     }
 
     static func open(

@@ -4,13 +4,13 @@ import Glibc
 /// The weights by which source samples make up each output sample along one axis: Lanczos with three lobes, widened
 /// by the factor of reduction so that nothing aliases.
 struct FilterTable {
-    /// Weights of one output sample, a multiple of 4; those unused are 0.
+    /// Room for the weights of one output sample.
     let taps: Int
-    /// The first source sample of each output sample.
-    let starts: [Int32]
-    /// How many source samples each output sample takes, at most `taps`.
-    let counts: [Int]
-    /// `taps` weights for each output sample; their sum is 1.
+    /// The first source sample of each output sample. It never falls.
+    let starts: [UInt32]
+    /// Where its source samples end, `taps` behind the first at most. It never falls.
+    let ends: [UInt32]
+    /// `taps` weights for each output sample, as many as it has samples; their sum is 1.
     let weights: [Float]
 
     /// - Parameters:
@@ -22,13 +22,12 @@ struct FilterTable {
         let scale = extent / Double(scaled)
         let stretch = max(scale, 1)
         let support = 3 * stretch
-        // Rounded up to whole vectors of four.
-        let taps = (min(source, Int(support.rounded(.up)) * 2 + 1) + 3) & ~3
-        var starts = [Int32]()
-        var counts = [Int]()
+        let taps = Self.taps(source: source, extent: extent, scaled: scaled)
+        var starts = [UInt32]()
+        var ends = [UInt32]()
         var weights = [Float](repeating: 0, count: taps * window.count)
         starts.reserveCapacity(window.count)
-        counts.reserveCapacity(window.count)
+        ends.reserveCapacity(window.count)
         weights.withUnsafeMutableBufferPointer { weights in
             for (index, position) in window.enumerated() {
                 let center = (Double(position) + 0.5) * scale
@@ -36,24 +35,42 @@ struct FilterTable {
                 let last = max(first + 1, min(source, Int((center + support + 0.5).rounded(.down)), first + taps))
                 let row = UnsafeMutableBufferPointer(rebasing: weights[index * taps..<index * taps + last - first])
                 Lanczos.fill(row, from: (Double(first) + 0.5 - center) / stretch, step: 1 / stretch)
-                starts.append(Int32(first))
-                counts.append(last - first)
+                starts.append(UInt32(first))
+                ends.append(UInt32(last))
             }
         }
         self.taps = taps
         self.starts = starts
-        self.counts = counts
+        self.ends = ends
         self.weights = weights
     }
 
+    /// How many weights one output sample has at most.
+    static func taps(source: Int, extent: Double, scaled: Int) -> Int {
+        min(source, Int((3 * max(extent / Double(scaled), 1)).rounded(.up)) * 2 + 1)
+    }
+
+    /// How many output samples are begun and not yet complete, at most, while source samples come one after the other.
+    var open: Int {
+        var most = 0
+        var begun = 0
+        for index in starts.indices {
+            while begun < starts.count, starts[begun] < ends[index] { begun += 1 }
+            most = max(most, begun - index)
+        }
+        return most
+    }
+
     /// For the loops in C.
-    func withFilter(_ body: (UnsafePointer<larder_filter>) -> Void) {
+    func withFilter<Result>(_ body: (larder_filter) -> Result) -> Result {
         starts.withUnsafeBufferPointer { starts in
-            weights.withUnsafeBufferPointer { weights in
-                var filter = larder_filter(
-                    starts: starts.baseAddress, weights: weights.baseAddress, taps: UInt32(taps),
-                    count: UInt32(starts.count))
-                body(&filter)
+            ends.withUnsafeBufferPointer { ends in
+                weights.withUnsafeBufferPointer { weights in
+                    body(
+                        larder_filter(
+                            starts: starts.baseAddress, ends: ends.baseAddress, weights: weights.baseAddress,
+                            taps: UInt32(taps), count: UInt32(starts.count)))
+                }
             }
         }
     }
@@ -88,7 +105,8 @@ private enum Lanczos {
                 weights[0] = 1
                 sum = 1
             }
-            for tap in weights.indices { weights[tap] /= sum }
+            let factor = 1 / sum
+            for tap in weights.indices { weights[tap] *= factor }
         }
     }
 }

@@ -1,31 +1,54 @@
 import CImageCodecs
 
-/// Scales a picture whose rows come one after the other, by a separable filter: each row is scaled across when it
-/// comes, and rows are combined down as soon as an output row has all it needs. It never holds the whole source.
+/// Scales a picture whose rows come one after the other, by a separable filter: rows are scaled across when they come,
+/// and added to the output rows that need them. It never holds the source, nor more than a few rows of the output's
+/// width.
 final class Resampler {
     let output: Raster
     private let across: FilterTable
     private let down: FilterTable
-    private let channels: Int
     private let hasAlpha: Bool
-    /// Scaled rows that output rows still need, as a ring.
-    private let ring: UnsafeMutablePointer<Float>
-    private let ringRows: Int
-    private let rowFloats: Int
-    /// Those of them that one output row needs.
-    private let rows: UnsafeMutablePointer<UnsafePointer<Float>?>
-    private var received = 0
-    private var produced = 0
+    private let memory: Memory
+    private var received: UInt32 = 0
+    private var produced: UInt32 = 0
+    /// Held between rows, beside the output.
+    var heldBytes: Int { memory.bytes }
+
+    /// What is held between rows.
+    private struct Memory {
+        /// Output rows that are begun, added up as far as they have come. Else scaled rows that are still needed.
+        let isSums: Bool
+        let rows: Int
+        let bytes: Int
+        let floats: UnsafeMutableRawPointer
+
+        /// The fewer of the two: where the picture shrinks output rows, where it grows scaled ones.
+        init(_ down: FilterTable, rowFloats: Int) {
+            let (sums, ring) = (down.open, down.taps + 15)
+            isSums = sums <= ring
+            rows = min(sums, ring)
+            bytes = rows * rowFloats * 4
+            floats = .allocate(byteCount: bytes, alignment: 64)
+        }
+    }
 
     /// - Parameters:
     ///   - width: and `height`, of the source.
     ///   - extent: how much of the source the picture covers.
-    ///   - hasAlpha: rows come premultiplied; the output is straight again.
+    ///   - hasAlpha: colours are weighted by it; else a fourth channel is not looked at, and full.
     ///   - plan: in the source's own orientation.
+    ///   - limits: what the filter's weights may take, which grow with the source's sides.
     init(
         width: Int, height: Int, extent: (width: Double, height: Double), channels: Int, hasAlpha: Bool,
-        plan: ThumbnailSize.Plan
-    ) {
+        plan: ThumbnailSize.Plan, limits: ImageLimits
+    ) throws(ImageError) {
+        let weights =
+            FilterTable.taps(source: width, extent: extent.width, scaled: plan.scaled.width) * plan.window.width
+            + FilterTable.taps(source: height, extent: extent.height, scaled: plan.scaled.height) * plan.window.height
+        guard weights <= limits.maxDecodeBytes / 4 else {
+            let target = "\(plan.window.width)x\(plan.window.height)"
+            throw .tooLarge(.init("scaling \(width)x\(height) to \(target) needs \(weights >> 18) MiB of weights"))
+        }
         across = FilterTable(
             source: width, extent: extent.width, scaled: plan.scaled.width,
             window: plan.left..<plan.left + plan.window.width)
@@ -33,50 +56,26 @@ final class Resampler {
             source: height, extent: extent.height, scaled: plan.scaled.height,
             window: plan.top..<plan.top + plan.window.height)
         output = Raster(width: plan.window.width, height: plan.window.height, channels: channels)
-        self.channels = channels
-        self.hasAlpha = hasAlpha
-        rowFloats = (plan.window.width * channels + 15) & ~15
-        ringRows = down.taps + 1
-        ring = Self.floats(rowFloats * ringRows)
-        rows = .allocate(capacity: down.taps)
-        rows.initialize(repeating: nil, count: down.taps)
+        self.hasAlpha = hasAlpha && channels == 4
+        // Sixteen columns side by side, in planes; of colours without alpha the fourth is left out.
+        let planes = channels == 1 ? 1 : hasAlpha ? 4 : 3
+        memory = Memory(down, rowFloats: (plan.window.width + 15) / 16 * 16 * planes)
     }
 
-    deinit {
-        UnsafeMutableRawPointer(ring).deallocate()
-        rows.deallocate()
-    }
+    deinit { memory.floats.deallocate() }
 
-    /// Aligned for vectors, and all 0.
-    static func floats(_ count: Int) -> UnsafeMutablePointer<Float> {
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: count * 4, alignment: 64)
-        let floats = memory.bindMemory(to: Float.self, capacity: count)
-        floats.initialize(repeating: 0, count: count)
-        return floats
-    }
-
-    /// Takes the next source row; `line` is followed by room for one filter's width.
-    func push(_ line: UnsafePointer<Float>) {
-        let row = received
-        received += 1
-        guard produced < output.height, row >= Int(down.starts[produced]) else { return }
-        let target = ring + (row % ringRows) * rowFloats
-        across.withFilter { larder_scale_across(line, UInt32(channels), $0, target) }
-        while produced < output.height, Int(down.starts[produced]) + down.counts[produced] <= received {
-            combine(produced)
-            produced += 1
-        }
-    }
-
-    /// Adds up the rows of one output row and writes it.
-    private func combine(_ y: Int) {
-        let first = Int(down.starts[y])
-        let count = down.counts[y]
-        for tap in 0..<count { rows[tap] = UnsafePointer(ring + ((first + tap) % ringRows) * rowFloats) }
-        down.weights.withUnsafeBufferPointer { weights in
-            guard let base = weights.baseAddress else { return }
-            larder_combine(
-                rows, base + y * down.taps, UInt32(count), output.stride, hasAlpha, output.pixels + y * output.stride)
+    /// Takes the next source rows.
+    func push(_ pixels: UnsafePointer<UInt8>, stride: Int, rows: Int) {
+        across.withFilter { across in
+            down.withFilter { down in
+                var work = larder_resampler(
+                    across: across, down: down, channels: UInt32(output.channels), alpha: hasAlpha,
+                    held: memory.floats.assumingMemoryBound(to: Float.self), sums: memory.isSums,
+                    held_rows: UInt32(memory.rows), out: output.pixels, received: received, produced: produced)
+                larder_resample(&work, pixels, stride, UInt32(rows))
+                received = work.received
+                produced = work.produced
+            }
         }
     }
 }

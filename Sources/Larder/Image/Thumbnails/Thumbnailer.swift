@@ -50,12 +50,14 @@ public enum Thumbnailer {
 
         let codec = try ImageDecoder.open(bytes, header, limits: limits, abort: abort)
         try codec.start(request(plans, header))
-        let resamplers = plans.map {
-            Resampler(
+        let resamplers = try plans.map { (plan) throws(ImageError) in
+            try Resampler(
                 width: codec.width, height: codec.height, extent: codec.extent, channels: codec.channels,
-                hasAlpha: header.hasAlpha, plan: $0)
+                hasAlpha: header.hasAlpha, plan: plan, limits: limits)
         }
-        try feed(resamplers, from: codec, hasAlpha: header.hasAlpha)
+        try codec.readStrips { pixels, stride, rows in
+            for resampler in resamplers { resampler.push(pixels, stride: stride, rows: rows) }
+        }
 
         let icc = codec.icc(for: codec.channels == 1 ? "GRAY" : "RGB ")
         var thumbnails: [Thumbnail] = []
@@ -108,26 +110,6 @@ public enum Thumbnailer {
         return larder_request(
             min_width: UInt32(clamping: width), min_height: UInt32(clamping: height), gray: true, whole: false,
             fast: isFast)
-    }
-
-    private static func feed(_ resamplers: [Resampler], from codec: Codec, hasAlpha: Bool) throws(ImageError) {
-        // A few rows at a time; an interlaced picture at once.
-        let rows = codec.isOnlyWhole ? codec.height : min(codec.height, 16)
-        let strip = Raster(width: codec.width, height: rows, channels: codec.channels)
-        let count = codec.width * codec.channels
-        // Filters read whole vectors, up to one filter's width behind the row: those weights are 0.
-        let line = Resampler.floats(count + (codec.width + 16) * codec.channels)
-        defer { UnsafeMutableRawPointer(line).deallocate() }
-        var done = 0
-        while done < codec.height {
-            let ready = min(rows, codec.height - done)
-            try codec.read(strip.pixels, stride: strip.stride, rows: ready)
-            for row in 0..<ready {
-                larder_spread(strip.pixels + row * strip.stride, count, hasAlpha && codec.channels == 4, line)
-                for resampler in resamplers { resampler.push(line) }
-            }
-            done += ready
-        }
     }
 }
 
