@@ -44,12 +44,12 @@ package final class RelayListener: Sendable {
 
     /// Accepts nothing more; connections that are open end after their next answer.
     package func stop() {
-        let begins = isStopped.withLock { stopped in
-            defer { stopped = true }
-            return !stopped
+        isStopped.withLock { stopped in
+            // Under the lock: whoever sees it stopped closes the socket, and the number may then be another's.
+            // 2 is SHUT_RDWR, which the importer does not show in a release build.
+            if !stopped { shutdown(socket, 2) }
+            stopped = true
         }
-        // 2 is SHUT_RDWR, which the importer does not show in a release build.
-        if begins { shutdown(socket, 2) }
     }
 
     private func accept() {
