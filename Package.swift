@@ -3,6 +3,7 @@ import PackageDescription
 
 let strictC: [CSetting] = [.enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error)]
 let strict: [SwiftSetting] = [
+    // Asynchronous functions stay where their caller is: see Documentation/decisions/executors.md.
     .treatAllWarnings(as: .error), .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 

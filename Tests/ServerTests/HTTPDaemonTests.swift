@@ -37,8 +37,11 @@ private final class EchoHandler: RequestHandler {
 @Suite struct HTTPDaemonTests {
     private let handler = EchoHandler()
 
+    /// The idle timeout is libmicrohttpd's, by the real clock: on a busy machine all other tests may have their turn
+    /// before a connection's next byte.
     private func start(
-        _ configuration: HTTPDaemon.Configuration = .init(threads: 2), time: any TimeSource = SystemTime()
+        _ configuration: HTTPDaemon.Configuration = .init(threads: 2, idleTimeout: 200),
+        time: any TimeSource = SystemTime()
     ) throws -> HTTPDaemon {
         try HTTPDaemon(
             on: ListenSocket.bind(host: "127.0.0.1", port: 0), handler: handler, configuration: configuration,
@@ -100,7 +103,7 @@ private final class EchoHandler: RequestHandler {
 
     @Test func aHeaderThatTakesTooLongEndsTheConnection() async throws {
         let time = ManualTime()
-        let daemon = try start(.init(threads: 2, headerTimeout: 10), time: time)
+        let daemon = try start(.init(threads: 2, idleTimeout: 200, headerTimeout: 10), time: time)
         let slow = try RawClient(port: daemon.socket.port)
         slow.send("GET /slow HTTP/1.1\r\nHos")
         try await eventually("a connection") { daemon.connections > 0 }
@@ -159,7 +162,7 @@ private final class EchoHandler: RequestHandler {
     }
 
     @Test func aSessionOfOneThreadWorksToo() async throws {
-        let daemon = try start(.init(threads: 1))
+        let daemon = try start(.init(threads: 1, idleTimeout: 200))
         let client = try RawClient(port: daemon.socket.port)
         client.request("HEAD /a")
         #expect(try await client.reply(hasBody: false)?.field("content-length") == "2")
