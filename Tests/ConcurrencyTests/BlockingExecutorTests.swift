@@ -115,7 +115,7 @@ import Testing
         async let first = movesOfOne()
         async let second = movesOfOne()
         for _ in 0..<rounds {
-            while waiting.withLock({ $0.count < 2 }) { await Task.yield() }
+            while waiting.withLock({ $0.count < 2 }), !Task.isCancelled { await Task.yield() }
             // Time to fall asleep; without it they move now and then, which is no fault.
             usleep(100)
             let both = waiting.withLock { waiting in

@@ -22,7 +22,7 @@ import Testing
         var tasks: [Task<Void, any Error>] = []
         for (index, (name, priority)) in rows.enumerated() {
             tasks.append(Task { try await gate.run(priority: priority) { order.withLock { $0.append(name) } } })
-            while gate.waiting <= index { await Task.yield() }
+            while gate.waiting <= index, !Task.isCancelled { await Task.yield() }
         }
         raised.value = .veryHigh
         hold.finish()
@@ -43,7 +43,7 @@ import Testing
         }
         _ = await started.first { _ in true }
         let waiter = Task { try await gate.run {} }
-        while gate.waiting == 0 { await Task.yield() }
+        while gate.waiting == 0, !Task.isCancelled { await Task.yield() }
         waiter.cancel()
         await #expect(throws: ImageError.self) { try await waiter.value }
         #expect(gate.waiting == 0)
@@ -58,11 +58,11 @@ import Testing
             let gate = Gate(capacity: 4, places: 2)
             try await gate.acquire(cost: 2)
             let large = Task { try await gate.run(cost: 3, priority: SharedPriority(.low)) {} }
-            while gate.waiting == 0 { await Task.yield() }
+            while gate.waiting == 0, !Task.isCancelled { await Task.yield() }
             let priority = SharedPriority(isRaisedLater ? .low : .high)
             let small = Task { try await gate.run(priority: priority) {} }
             if isRaisedLater {
-                while gate.waiting < 2 { await Task.yield() }
+                while gate.waiting < 2, !Task.isCancelled { await Task.yield() }
                 priority.value = .high
             }
             try await small.value
@@ -77,7 +77,7 @@ import Testing
         try await gate.acquire()
         try await gate.acquire()
         let third = Task { try await gate.run {} }
-        while gate.waiting == 0 { await Task.yield() }
+        while gate.waiting == 0, !Task.isCancelled { await Task.yield() }
         gate.release()
         try await third.value
         gate.release()

@@ -20,7 +20,7 @@ import Testing
                 try await limiter.acquire(host, priority: priority)
                 order.withLock { $0.append(name) }
             }
-            while true {
+            while !Task.isCancelled {
                 let now = limiter.counts
                 if now.running + now.waiting > before.running + before.waiting { break }
                 await Task.yield()
@@ -28,7 +28,7 @@ import Testing
             return task
         }
 
-        func admitted(_ count: Int) async { while admitted.count < count { await Task.yield() } }
+        func admitted(_ count: Int) async { while admitted.count < count, !Task.isCancelled { await Task.yield() } }
     }
 
     @Test func holdsTheLimitsInAllAndPerHost() async throws {

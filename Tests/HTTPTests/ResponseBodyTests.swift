@@ -12,7 +12,7 @@ import Testing
     /// Starts a consumer and returns once it waits.
     private func consumer() async -> Task<Int?, any Error> {
         let task = Task { [body] in try await body.next()?.count }
-        while !body.isAwaited { await Task.yield() }
+        while !body.isAwaited, !Task.isCancelled { await Task.yield() }
         return task
     }
 

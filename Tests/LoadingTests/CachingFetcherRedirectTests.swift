@@ -71,7 +71,7 @@ import Testing
         }
         await fixture.transport.requests(atLeast: 3)
         // The hosts that led there are free again: only the one at the end is held, and one waits for it.
-        while fixture.fetcher.limiter.counts.waiting == 0 { await Task.yield() }
+        while fixture.fetcher.limiter.counts.waiting == 0, !Task.isCancelled { await Task.yield() }
         #expect(fixture.fetcher.limiter.counts.running == 1)
         #expect(fixture.transport.requests.filter { $0.url.host == "cdn.example.com" }.count == 1)
         valve.open()

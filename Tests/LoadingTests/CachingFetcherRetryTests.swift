@@ -105,7 +105,7 @@ import Testing
         // Remembering is written behind the answer.
         for path in ["/missing", "/page"] {
             let key = try fixture.request(path).key
-            while disk.rememberedFailure(key) == nil { await Task.yield() }
+            while disk.rememberedFailure(key) == nil, !Task.isCancelled { await Task.yield() }
             let asked = fixture.transport.requests.count
             #expect(await fixture.error(path)?.details.detail.contains("remembered") == true)
             #expect(fixture.transport.requests.count == asked)

@@ -75,7 +75,9 @@ import Testing
         task.cancel()
         _ = try? await task.value
         await fixture.transport.cancelled(atLeast: 1)
-        while fixture.fetcher.flightCount > 0 || !fixture.temporaryFiles.isEmpty { await Task.yield() }
+        while fixture.fetcher.flightCount > 0 || !fixture.temporaryFiles.isEmpty, !Task.isCancelled {
+            await Task.yield()
+        }
         #expect(fixture.disk?.entry(for: request.key) == nil)
         // Who comes later begins anew.
         let again = fixture.fetcher.begin(request)
@@ -109,7 +111,7 @@ import Testing
         await fixture.transport.requests(atLeast: 1)
         let request = try fixture.request("/2")
         let second = Task { try await fixture.fetcher.fetch(request) }
-        while fixture.fetcher.limiter.counts.waiting == 0 { await Task.yield() }
+        while fixture.fetcher.limiter.counts.waiting == 0, !Task.isCancelled { await Task.yield() }
         second.cancel()
         _ = try? await second.value
         valve.open()
@@ -134,7 +136,9 @@ import Testing
             request.priority = .veryLow
             fetches.append(fixture.fetcher.begin(request))
             if number == 1 { await fixture.transport.requests(atLeast: 2) }
-            while number > 1, fixture.fetcher.limiter.counts.waiting < number - 1 { await Task.yield() }
+            while number > 1, fixture.fetcher.limiter.counts.waiting < number - 1, !Task.isCancelled {
+                await Task.yield()
+            }
         }
         fetches[4].setPriority(.veryHigh)
         valve.open()

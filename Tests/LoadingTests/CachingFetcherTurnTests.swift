@@ -85,7 +85,7 @@ import Testing
         valve.open()
         _ = try? await first.value
         // The fetch that was given up ends a little later, and with it its turn.
-        while fixture.fetcher.disk?.tryLock(for: request.key) == nil { await Task.yield() }
+        while fixture.fetcher.disk?.tryLock(for: request.key) == nil, !Task.isCancelled { await Task.yield() }
         other.time.advance(seconds: 1)
         #expect(try await second.result().source == .network)
         #expect(other.transport.requests.count == 1)

@@ -127,11 +127,11 @@ import Testing
             ScriptedTransport.Reply.ok(png).inPieces(of: 64 << 10).ending(.held(ScriptedTransport.Valve()))
         }
         let tasks = (0..<3).map { _ in fixture.loader.task(for: ImageRequest(url: Self.url)) }
-        while fixture.temporaryFiles.isEmpty { await Task.yield() }
+        while fixture.temporaryFiles.isEmpty, !Task.isCancelled { await Task.yield() }
         for task in tasks { task.cancel() }
         await fixture.transport.cancelled(atLeast: 1)
         for task in tasks { await #expect(throws: ImageError.self) { try await task.image } }
-        while !fixture.temporaryFiles.isEmpty { await Task.yield() }
+        while !fixture.temporaryFiles.isEmpty, !Task.isCancelled { await Task.yield() }
         #expect(fixture.loader.fetcher.flightCount == 0)
     }
 

@@ -47,7 +47,7 @@ import Testing
         #expect(directory.files(under: "tmp").isEmpty)
         run = nil
         // Whatever still ran would hold it.
-        while loader != nil { await Task.yield() }
+        while loader != nil, !Task.isCancelled { await Task.yield() }
     }
 
     final class Run {
@@ -108,7 +108,7 @@ import Testing
             answered.formIntersection(list.window.wanted)
             note(visible)
             try check()
-            while !isSettled {
+            while !isSettled, !Task.isCancelled {
                 loop.turn()
                 try check()
                 await Task.yield()
@@ -169,7 +169,8 @@ import Testing
         func close() async {
             await list.close()
             // A load that was given up ends a little later.
-            while loader.flightCount > 0 || loader.fetcher.flightCount > 0 || loader.fetcher.limiter.counts.running > 0
+            while loader.flightCount > 0 || loader.fetcher.flightCount > 0 || loader.fetcher.limiter.counts.running > 0,
+                !Task.isCancelled
             {
                 await Task.yield()
             }

@@ -81,7 +81,9 @@ import Testing
         #expect((preview.width, preview.height) == (400, 600), "upright")
         #expect(fixture.loader.memory.statistics.count == 0)
         row.cancel()
-        while fixture.loader.flightCount > 0 || fixture.loader.fetcher.flightCount > 0 { await Task.yield() }
+        while fixture.loader.flightCount > 0 || fixture.loader.fetcher.flightCount > 0, !Task.isCancelled {
+            await Task.yield()
+        }
         #expect(fixture.temporaryFiles.isEmpty)
     }
 
@@ -93,8 +95,8 @@ import Testing
         let task = fixture.loader.task(
             for: ImageRequest(url: ImageLoaderTests.url, priority: isPrefetch ? .low : .high))
         // All that comes before the end has come.
-        while task.progress.snapshot.received < jpeg.count - 4096 { await Task.yield() }
-        while fixture.loader.decoding.waiting > 0 { await Task.yield() }
+        while task.progress.snapshot.received < jpeg.count - 4096, !Task.isCancelled { await Task.yield() }
+        while fixture.loader.decoding.waiting > 0, !Task.isCancelled { await Task.yield() }
         #expect(task.progress.snapshot.preview == nil)
     }
 }

@@ -31,7 +31,7 @@ import Testing
         func add(_ name: String, _ priority: ImagePriority) async throws -> ImageTask {
             let waiting = fixture.loader.fetcher.limiter.counts.waiting
             let task = fixture.loader.task(for: try SchedulingTests.request(name, priority))
-            while fixture.loader.fetcher.limiter.counts.waiting == waiting { await Task.yield() }
+            while fixture.loader.fetcher.limiter.counts.waiting == waiting, !Task.isCancelled { await Task.yield() }
             return task
         }
 
@@ -81,7 +81,7 @@ import Testing
         var request = try Self.request("shared", .normal)
         request.thumbnail = ThumbnailSize("10")
         let row = line.fixture.loader.task(for: request)
-        while line.fixture.loader.events.counters.coalesced == 0 { await Task.yield() }
+        while line.fixture.loader.events.counters.coalesced == 0, !Task.isCancelled { await Task.yield() }
         row.priority = .high
         #expect(try await line.order([prefetch, other, row]) == ["shared", "other"])
     }
@@ -100,7 +100,7 @@ import Testing
                 for: ImageRequest(url: try #require(URL(string: "http://h\(number % 4).example/\(number)"))))
         }
         await fixture.transport.requests(atLeast: 5)
-        while fixture.loader.fetcher.limiter.counts.waiting < 19 { await Task.yield() }
+        while fixture.loader.fetcher.limiter.counts.waiting < 19, !Task.isCancelled { await Task.yield() }
         #expect(fixture.transport.requests.count == 5)
         let hosts = Dictionary(grouping: fixture.transport.requests, by: { $0.url.host ?? "" })
         #expect(hosts.values.allSatisfy { $0.count <= 2 })
@@ -157,7 +157,7 @@ import Testing
         let waiting = Task {
             try await queue.run(header: header(3), priority: SharedPriority(.low)) { (_) throws(ImageError) in }
         }
-        while queue.waiting == 0 { await Task.yield() }
+        while queue.waiting == 0, !Task.isCancelled { await Task.yield() }
         try await queue.run(header: header(1), priority: SharedPriority(.high)) { (_) throws(ImageError) in }
         #expect(queue.waiting == 1)
         end.signal()
@@ -177,7 +177,9 @@ import Testing
         }
         // A load that was given up ends a little later.
         var counters = loader.events.counters
-        while counters.started != counters.cancelled + counters.failed || loader.fetcher.limiter.counts.running > 0 {
+        while counters.started != counters.cancelled + counters.failed || loader.fetcher.limiter.counts.running > 0,
+            !Task.isCancelled
+        {
             await Task.yield()
             counters = loader.events.counters
         }

@@ -158,7 +158,7 @@ struct PrefetchJobTests {
             configuration: configuration, time: time)
         let running = Task { await job.run() }
         // Each second, rows that take long leave their place.
-        while job.tally.success < 2000 {
+        while job.tally.success < 2000, !Task.isCancelled {
             await time.sleepers(1)
             time.advance(seconds: 1)
             await Task.yield()

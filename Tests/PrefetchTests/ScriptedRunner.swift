@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderWorkers
+import TestSupport
 
 @testable import LarderPrefetch
 
@@ -14,7 +15,7 @@ final class ScriptedRunner: RowRunner {
         var mostUnderWay: [String: Int] = [:]
         var held: [(url: String, continuation: Handover<Void>)] = []
         var isReleased = false
-        var waiters: [(count: Int, continuation: Handover<Void>)] = []
+        var waiters: [(count: Int, release: Release)] = []
     }
 
     let state = Lock(State())
@@ -40,13 +41,13 @@ final class ScriptedRunner: RowRunner {
 
     /// Waits until so many rows have begun.
     func begun(_ count: Int) async {
-        await withHandover { continuation in
+        await withRelease { release in
             let isDone = state.withLock { state in
                 if state.runs.count >= count { return true }
-                state.waiters.append((count, continuation))
+                state.waiters.append((count, release))
                 return false
             }
-            if isDone { continuation.resume() }
+            if isDone { release.resume() }
         }
     }
 

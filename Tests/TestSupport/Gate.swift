@@ -7,7 +7,7 @@ public final class Gate: @unchecked Sendable {
     private let condition = NSCondition()
     private var isOpen = false
     private var arrivals = 0
-    private var waiters: [(count: Int, continuation: Handover<Void>)] = []
+    private var waiters: [(count: Int, release: Release)] = []
 
     public init() {}
 
@@ -26,20 +26,20 @@ public final class Gate: @unchecked Sendable {
         let reached = waiters.filter { $0.count <= arrivals }
         waiters.removeAll { $0.count <= arrivals }
         condition.unlock()
-        for waiter in reached { waiter.continuation.resume() }
+        for waiter in reached { waiter.release.resume() }
         condition.lock()
         while !isOpen { condition.wait() }
         condition.unlock()
     }
 
-    /// Returns once so many threads have come to the gate.
+    /// Returns once so many threads have come to the gate, or the task was cancelled.
     public func reached(by count: Int = 1) async {
-        await withHandover { continuation in
+        await withRelease { release in
             condition.lock()
             let here = arrivals >= count
-            if !here { waiters.append((count, continuation)) }
+            if !here { waiters.append((count, release)) }
             condition.unlock()
-            if here { continuation.resume() }
+            if here { release.resume() }
         }
     }
 }

@@ -18,7 +18,7 @@ package final class ManualTime: TimeSource {
         var sleepers: [Sleeper] = []
         var cancelled: Set<Int> = []
         var slept: [Double] = []
-        var watchers: [(count: Int, continuation: Handover<Void>)] = []
+        var watchers: [(count: Int, release: Release)] = []
     }
 
     /// Every clock that was slept by. One that nobody turns any more and who sleeps by it hold each other for good; held
@@ -63,15 +63,15 @@ package final class ManualTime: TimeSource {
     /// Sets the wall clock alone, as an administrator or NTP does.
     package func setWallClock(_ now: Timestamp) { state.withLock { $0.now = now } }
 
-    /// Returns when at least `count` sleeps are waiting.
+    /// Returns when at least `count` sleeps are waiting, or the task was cancelled.
     package func sleepers(_ count: Int) async {
-        await withHandover { continuation in
+        await withRelease { release in
             let there = state.withLock { state in
                 if state.sleepers.count >= count { return true }
-                state.watchers.append((count, continuation))
+                state.watchers.append((count, release))
                 return false
             }
-            if there { continuation.resume() }
+            if there { release.resume() }
         }
     }
 
@@ -95,11 +95,11 @@ package final class ManualTime: TimeSource {
         Self.sleptBy.withLock { $0[ObjectIdentifier(self)] = self }
         let whole = await withTaskCancellationHandler {
             await withHandover { continuation in
-                let (ended, watchers) = state.withLock { state -> (Bool, [Handover<Void>]) in
+                let (ended, watchers) = state.withLock { state -> (Bool, [Release]) in
                     if state.cancelled.remove(id) != nil { return (true, []) }
                     let wakesAt = state.monotonic + UInt64(min(seconds, 1e9) * 1e9)
                     state.sleepers.append(Sleeper(id: id, wakesAt: wakesAt, continuation: continuation))
-                    let ready = state.watchers.filter { $0.count <= state.sleepers.count }.map(\.continuation)
+                    let ready = state.watchers.filter { $0.count <= state.sleepers.count }.map(\.release)
                     state.watchers.removeAll { $0.count <= state.sleepers.count }
                     return (false, ready)
                 }

@@ -11,7 +11,7 @@ final class OriginCore: Sendable {
         var open: Set<Int32> = []
         var gates: [Gate] = []
         var stopped = false
-        var waiters: [(condition: @Sendable (State) -> Bool, continuation: Handover<Void>)] = []
+        var waiters: [(condition: @Sendable (State) -> Bool, release: Release)] = []
     }
 
     struct Failure: Error { var message: String }
@@ -81,15 +81,15 @@ final class OriginCore: Sendable {
         for gate in gates { gate.open() }
     }
 
-    /// Suspends until the condition holds of the state.
+    /// Suspends until the condition holds of the state, or the task was cancelled.
     func wait(until condition: @escaping @Sendable (State) -> Bool) async {
-        await withHandover { continuation in
+        await withRelease { release in
             let holds = state.withLock { state in
                 if condition(state) { return true }
-                state.waiters.append((condition, continuation))
+                state.waiters.append((condition, release))
                 return false
             }
-            if holds { continuation.resume() }
+            if holds { release.resume() }
         }
     }
 
@@ -98,17 +98,17 @@ final class OriginCore: Sendable {
             body(&state)
             let waiters = state.waiters
             state.waiters = []
-            var ready: [Handover<Void>] = []
+            var ready: [Release] = []
             for waiter in waiters {
                 if waiter.condition(state) {
-                    ready.append(waiter.continuation)
+                    ready.append(waiter.release)
                 } else {
                     state.waiters.append(waiter)
                 }
             }
             return ready
         }
-        for continuation in ready { continuation.resume() }
+        for release in ready { release.resume() }
     }
 
     // MARK: - Threads

@@ -104,7 +104,7 @@ package final class ScriptedTransport: Transport {
         var cancelled = 0
         var running = 0
         var mostRunning = 0
-        var waiters: [(isMet: @Sendable (State) -> Bool, continuation: Handover<Void>)] = []
+        var waiters: [(isMet: @Sendable (State) -> Bool, release: Release)] = []
     }
 
     package let name = "scripted"
@@ -133,13 +133,13 @@ package final class ScriptedTransport: Transport {
     package func cancelled(atLeast count: Int) async { await wait { $0.cancelled >= count } }
 
     private func wait(_ isMet: @escaping @Sendable (State) -> Bool) async {
-        await withHandover { continuation in
+        await withRelease { release in
             let there = state.withLock { state in
                 if isMet(state) { return true }
-                state.waiters.append((isMet, continuation))
+                state.waiters.append((isMet, release))
                 return false
             }
-            if there { continuation.resume() }
+            if there { release.resume() }
         }
     }
 
@@ -189,10 +189,10 @@ package final class ScriptedTransport: Transport {
     }
 
     private func change(_ body: (inout State) -> Void) {
-        let ready = state.withLock { state -> [Handover<Void>] in
+        let ready = state.withLock { state -> [Release] in
             body(&state)
             let snapshot = state
-            let ready = state.waiters.filter { $0.isMet(snapshot) }.map(\.continuation)
+            let ready = state.waiters.filter { $0.isMet(snapshot) }.map(\.release)
             state.waiters.removeAll { $0.isMet(snapshot) }
             return ready
         }

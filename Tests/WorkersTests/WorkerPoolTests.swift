@@ -90,7 +90,7 @@ import Testing
     @Test func stoppingEndsWhatRunsAndDropsWhatWaits() async {
         let pool = Self.pool(workers: 1, credits: 2)
         let rows = (1...4).map { row in Task { await pool.run(Self.line(row, "wait")) } }
-        while pool.processIDs.isEmpty { await Task.yield() }
+        while pool.processIDs.isEmpty, !Task.isCancelled { await Task.yield() }
         await pool.stop()
         for (index, row) in rows.enumerated() {
             let reply = await row.value
@@ -132,6 +132,6 @@ import Testing
         let pid = try #require(Int32(String(decoding: line, as: UTF8.self).split(separator: "\"")[5]))
         #expect(kill(pid, 0) == 0)
         pool = nil
-        while kill(pid, 0) == 0 { await Task.yield() }
+        while kill(pid, 0) == 0, !Task.isCancelled { await Task.yield() }
     }
 }
