@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Download and 256-pixel thumbnails against img2dataset, on the same URLs, start-up included; then the thumbnails of
 # both compared by SSIM.
-#   img2dataset.sh LARDER VENV IMAGES [ROWS]      VENV has img2dataset; IMAGES is a folder of 0.jpg … 199.jpg
+#   img2dataset.sh LARDER VENV IMAGES [ROWS [OPTION ...]]
+# VENV has img2dataset; IMAGES is a folder of 0.jpg … 199.jpg; the options are for `larder prefetch`, --workers 2 if none.
 set -euo pipefail
 larder=$(realpath "$1") venv=$(realpath "$2") images=$(realpath "$3") rows=${4:-5000}
+shift $(($# < 4 ? $# : 4))
+[ $# -gt 0 ] || set -- --workers 2
 work=$(mktemp -d)
 chmod 755 "$work"
 port=$((20000 + $$ % 20000))
@@ -21,7 +24,7 @@ awk '{ print "{\"id\":\"" NR - 1 "\",\"url\":\"" $0 "\"}" }' "$work/urls.txt" >"
 now() { date +%s.%N; }
 begin=$(now)
 # Neither waits for the device at the end.
-"$larder" prefetch --cache "$work/cache" -s '256x256>' --workers 2 --no-sync -q --export "$work/ours" "$work/rows.jsonl"
+"$larder" prefetch --cache "$work/cache" -s '256x256>' "$@" --no-sync -q --export "$work/ours" "$work/rows.jsonl"
 middle=$(now)
 WANDB_MODE=disabled NO_ALBUMENTATIONS_UPDATE=1 "$venv/bin/img2dataset" --url_list="$work/urls.txt" \
     --output_folder="$work/theirs" --processes_count=2 --thread_count=16 --image_size=256 \
