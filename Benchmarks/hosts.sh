@@ -10,7 +10,7 @@ work=$(mktemp -d)
 chmod 755 "$work"
 port=$((20000 + $$ % 20000))
 max=10
-trap 'kill $hanging $healthy_origin 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'kill ${hanging:-} ${healthy_origin:-} 2>/dev/null || true; rm -rf "$work"' EXIT
 mkdir "$work/www"
 /usr/bin/python3 "$here/make-images.py" "$work/www" 1 8
 {

@@ -10,7 +10,7 @@ shift $(($# < 4 ? $# : 4))
 work=$(mktemp -d)
 chmod 755 "$work"
 port=$((20000 + $$ % 20000))
-trap 'kill "$nginx" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'kill ${nginx:-} 2>/dev/null || true; rm -rf "$work"' EXIT
 cat >"$work/nginx.conf" <<CONF
 daemon off; worker_processes 1; pid $work/pid; error_log $work/error.log; events { worker_connections 4096; }
 http { access_log off; sendfile on; keepalive_requests 100000; types { image/jpeg jpg; }

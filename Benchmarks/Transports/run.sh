@@ -15,7 +15,7 @@ if [ "$what" != prefetch ]; then
     bench=$(swift build -c release --package-path "$here" --show-bin-path)/TransportBench
 fi
 dir=$(mktemp -d)
-trap 'kill $origin 2>/dev/null; rm -rf "$dir"' EXIT
+trap 'kill ${origin:-} 2>/dev/null || true; rm -rf "$dir"' EXIT
 chmod 755 "$dir"
 port=$((20000 + $$ % 20000))
 head -c 8192 /dev/urandom >"$dir/8k.bin"
