@@ -8,7 +8,7 @@ larder=${LARDER:-.build/release/larder}
 photo=${PHOTO:-../shared/corpus/photos/storm_422.jpg}
 work=$(mktemp -d) && chmod 755 "$work"  # nginx drops to another user
 nginx= serve=
-trap 'kill ${nginx:-} ${serve:-} 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'kill $nginx $serve 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$work"' EXIT
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 theirs=$(free_port) ours=$(free_port)
 mkdir -p "$work/www" "$work/logs"
