@@ -99,6 +99,22 @@ struct PrefetchJobTests {
         }
     }
 
+    /// Reports that were put together have numbers twice, of the same images and of others.
+    @Test(arguments: [1, 256]) func reportsRowsThatShareANumberOnceEach(batch: Int) async throws {
+        let urls = ["http://a/hang/1", "http://a/hang/1", "http://b/hang/2", "http://b/hang/2", "http://b/hang/2"]
+        let lines = urls.map { #"{"row":1,"url":"\#($0)","phase":"failure","error":{"code":"timed_out"}}"# }
+        var configuration = PrefetchJob.Configuration()
+        configuration.batch = batch
+        let job = PrefetchJob(
+            FailedRows(MemorySource(list(lines))), runner: runner, report: report.writer, configuration: configuration)
+        let running = Task { await job.run() }
+        await runner.begun(2)
+        runner.release()
+        #expect(await running.value.tally.total == 5)
+        #expect(runner.runs.sorted() == ["http://a/hang/1", "http://b/hang/2"])
+        #expect(try report.objects.compactMap { $0["url"] as? String }.sorted() == urls.sorted())
+    }
+
     @Test func keepsTheManifestsOrderWhenAsked() async throws {
         let kinds = ["ok", "cached", "fail", "ok"]
         let urls = (0..<500).map { "http://h\($0 % 7)/\(kinds[$0 % 4])/\($0 % 200)" }

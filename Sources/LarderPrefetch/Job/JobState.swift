@@ -37,8 +37,9 @@ struct JobState: Sendable {
     private(set) var tally = Tally()
     private(set) var hostTimes = HostTimes()
     private var index = DuplicateIndex()
-    /// Rows whose work is under way, by number, and the rows that wait for the same result.
-    private var open: [Int: [Item]] = [:]
+    /// Work that is under way, and the rows that wait for the same result. Not by the rows' numbers: rows that come
+    /// from several reports may share one.
+    private var open: [RowIdentity: [Item]] = [:]
     private var sequence = 0
     private var admitted = 0
     private var weight = 0
@@ -78,13 +79,13 @@ struct JobState: Sendable {
                 continue
             }
             guard let earlier = index.insert(identity, row: row.number) else {
-                open[row.number] = []
+                open[identity] = []
                 admission.work.append(item)
                 continue
             }
             item.duplicateOf = earlier.row
-            if open[earlier.row] != nil {
-                open[earlier.row]!.append(item)
+            if open[identity] != nil {
+                open[identity]!.append(item)
             } else if let place = earlier.place {
                 admission.logged.append((item, place))
             } else {
@@ -102,7 +103,7 @@ struct JobState: Sendable {
             finish(row.item, row.result, writes, &lines)
             guard row.item.duplicateOf == nil, let identity = row.item.identity else { continue }
             if let place = row.place { index.set(place: place, of: identity) }
-            for waiter in open.removeValue(forKey: row.item.row.number) ?? [] {
+            for waiter in open.removeValue(forKey: identity) ?? [] {
                 finish(waiter, row.result, writes, &lines)
             }
         }
