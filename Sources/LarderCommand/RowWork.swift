@@ -77,14 +77,9 @@ struct RowWork: Sendable {
         _ arguments: Arguments, _ loading: LoadingOptions, _ count: Int
     ) throws(UsageError) -> WorkerPool {
         let words = loading.share(of: try arguments.words, amongWorkers: count)
-        let isVerbose = try arguments.flag("verbose")
-        var environment = ProcessInfo.processInfo.environment
-        environment["SWIFT_BACKTRACE"] = "enable=no"
-        return WorkerPool(
-            .init(
-                executable: "/proc/self/exe", arguments: ["worker"] + (isVerbose ? ["--verbose"] : []),
-                environment: environment,
-                setup: WorkerCommand.setup(words), workers: count, credits: credits))
+        return WorkerCommand.pool(
+            words, count: count, credits: credits, deadlines: loading.connection.deadlines,
+            isVerbose: try arguments.flag("verbose"))
     }
 
     // MARK: Parts

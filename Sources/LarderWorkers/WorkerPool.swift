@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import Synchronization
 
 /// Worker processes that run rows, and the care for those that die.
 ///
@@ -21,10 +22,12 @@ package final class WorkerPool: Sendable {
         package var credits: Int
         /// Seconds that a worker may take to say hello. 10 by default.
         package var helloDeadline: Double
+        /// Seconds after which a worker that has rows in hand and answers none is ended: more than any row takes.
+        package var silence: Double
 
         package init(
             executable: String, arguments: [String], environment: [String: String], setup: [UInt8], workers: Int,
-            credits: Int, helloDeadline: Double = 10
+            credits: Int, silence: Double, helloDeadline: Double = 10
         ) {
             self.executable = executable
             self.arguments = arguments
@@ -32,6 +35,7 @@ package final class WorkerPool: Sendable {
             self.setup = setup
             self.workers = max(1, workers)
             self.credits = max(1, credits)
+            self.silence = silence
             self.helloDeadline = helloDeadline
         }
     }
@@ -40,15 +44,25 @@ package final class WorkerPool: Sendable {
     package enum Reply: Sendable, Equatable {
         /// The worker's line.
         case line([UInt8])
-        /// The row ends its workers: by which signal (nil: by an exit), the last time.
-        case crashed(signal: Int32?)
+        /// The row ends its workers, or leaves them silent: how the last of so many did.
+        case crashed(Death, workers: Int)
         /// No worker can be started; the reason.
         case unavailable(String)
         /// The caller was cancelled, or the pool stopped, before it began.
         case cancelled
     }
 
+    /// How a worker was lost.
+    package enum Death: Sendable, Equatable {
+        case exit
+        case signal(Int32)
+        /// It answered nothing any more, and was ended.
+        case silence
+    }
+
     private let configuration: Configuration
+    /// Rows that have come so far: the number of the last.
+    private let count = Atomic(0)
     private let roster: Lock<WorkerRoster>
 
     /// Workers are started when the first row comes.
@@ -63,9 +77,12 @@ package final class WorkerPool: Sendable {
 
     deinit { for process in roster.withLock({ $0.processes }) { process.closeInput() } }
 
-    /// Runs a row. `line` must begin with `{"row":N`, and no other row of that number may be outstanding.
-    package func run(_ line: [UInt8]) async -> Reply {
-        guard let row = WorkerLine.row(of: line), line.count < WorkerLine.maxLength else {
+    /// Runs a row. `makeLine` makes its line, which begins with `{"row":N`, for the number that it is given: the
+    /// pool's own, because two rows of one number would be taken for each other.
+    package func run(_ makeLine: (Int) -> [UInt8]) async -> Reply {
+        let row = count.add(1, ordering: .relaxed).newValue
+        let line = makeLine(row)
+        guard WorkerLine.row(of: line) == row, line.count < WorkerLine.maxLength else {
             return .unavailable("the row's line is malformed or longer than \(WorkerLine.maxLength) bytes")
         }
         return await withTaskCancellationHandler {
@@ -75,13 +92,19 @@ package final class WorkerPool: Sendable {
                 }
                 if let refusal { continuation.resume(returning: refusal) }
                 follow(steps)
+                // Cancelled before it was there to be found.
+                if Task.isCancelled { giveUp(row) }
             }
         } onCancel: {
-            switch roster.withLock({ $0.cancel(row) }) {
-            case .dropped(let job): job.continuation.resume(returning: .cancelled)
-            case .running(let process): process.write(WorkerLine.cancel(row: row))
-            case .unknown: break
-            }
+            giveUp(row)
+        }
+    }
+
+    private func giveUp(_ row: Int) {
+        switch roster.withLock({ $0.cancel(row) }) {
+        case .dropped(let job): job.continuation.resume(returning: .cancelled)
+        case .running(let process): process.write(WorkerLine.cancel(row: row))
+        case .unknown: break
         }
     }
 
@@ -145,7 +168,10 @@ package final class WorkerPool: Sendable {
                 let deadline = DispatchWorkItem { process.kill() }
                 DispatchQueue.global().asyncAfter(deadline: .now() + configuration.helloDeadline, execute: deadline)
                 defer { deadline.cancel() }
-                let status = process.read { lines in
+                let tick = configuration.silence / Double(WorkerRoster.maxSilentTicks)
+                let status = process.read(tick: tick) {
+                    if pool()?.roster.withLock({ $0.isStuck(slot) }) == true { process.kill() }
+                } take: { lines in
                     var lines = lines[...]
                     if !greeted {
                         // Anything but our hello is another version or another program: its output is not for us.

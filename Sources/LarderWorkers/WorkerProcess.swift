@@ -56,9 +56,20 @@ final class WorkerProcess: Sendable {
 
     /// Reads lines, as many as come together, until the process closes its output; then waits for its end and gives
     /// its status.
-    func read(_ take: ([[UInt8]]) -> Void) -> Int32 {
+    ///
+    /// - Parameters:
+    ///   - tick: seconds.
+    ///   - whileSilent: called each time that a tick passes in which nothing comes.
+    func read(tick: Double, whileSilent: () -> Void, take: ([[UInt8]]) -> Void) -> Int32 {
         var reader = LineReader(descriptor: output)
-        while let lines = reader.next() { take(lines) }
+        while true {
+            var event = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+            let ready = poll(&event, 1, Int32(min(tick * 1000, 1e9)))
+            if ready == 0 { whileSilent() }
+            if ready == 0 || ready < 0 && errno == EINTR { continue }
+            guard let lines = reader.next() else { break }
+            take(lines)
+        }
         // Whoever closes its output has nothing left to do: a worker that lingers is not waited for.
         closeInput()
         return reap()

@@ -1,3 +1,4 @@
+import Glibc
 import Larder
 
 /// Who does what: the slots of a pool, the rows that wait, and what a death means for them. A plain value: the
@@ -8,6 +9,8 @@ struct WorkerRoster {
         let row: Int
         let line: [UInt8]
         let continuation: Handover<WorkerPool.Reply>
+        /// Workers that had it in hand.
+        var workers = 0
         /// Deaths of a worker in which this was the only row.
         var deathsAlone = 0
         var killsAlone = 0
@@ -18,6 +21,8 @@ struct WorkerRoster {
         /// Whether a thread looks after the slot.
         var isSupervised = false
         var jobs: [Int: Job] = [:]
+        /// Ticks in which it had rows in hand and answered none.
+        var silentTicks = 0
         let credits: Int
         /// Takes only rows that were in the hands of a worker that died.
         let isApart: Bool
@@ -27,6 +32,8 @@ struct WorkerRoster {
     private static let maxDeathsAlone = 2
     /// SIGKILL is more often the system's (or an operator's) doing than the row's.
     private static let maxKillsAlone = 5
+    /// A worker that is silent for more ticks is stuck. Several, because a computer that slept misses only one.
+    static let maxSilentTicks = 5
 
     private var slots: [Slot]
     private var waiting: ArraySlice<Job> = []
@@ -98,6 +105,8 @@ struct WorkerRoster {
 
     private mutating func give(_ job: Job, to index: Int, _ steps: inout Steps) {
         guard let process = slots[index].process else { return }
+        var job = job
+        job.workers += 1
         slots[index].jobs[job.row] = job
         steps.sends.append((process, job.line))
     }
@@ -109,25 +118,40 @@ struct WorkerRoster {
     }
 
     /// Takes a finished row out of its worker's hands.
-    mutating func finished(_ row: Int, in slot: Int) -> Job? { slots[slot].jobs.removeValue(forKey: row) }
+    mutating func finished(_ row: Int, in slot: Int) -> Job? {
+        slots[slot].silentTicks = 0
+        return slots[slot].jobs.removeValue(forKey: row)
+    }
+
+    /// A tick has passed in which a worker said nothing: whether it must be taken for stuck.
+    mutating func isStuck(_ slot: Int) -> Bool {
+        slots[slot].silentTicks = slots[slot].jobs.isEmpty ? 0 : slots[slot].silentTicks + 1
+        return slots[slot].silentTicks > Self.maxSilentTicks
+    }
 
     /// What the end of a worker means for the rows it had in hand: those that are given a reply end with it, the
     /// others wait to be tried alone.
     mutating func ended(_ slot: Int, _ end: ProcessEnd) -> [(Job, WorkerPool.Reply)] {
         let jobs = slots[slot].jobs.values.sorted { $0.row < $1.row }
+        let death: WorkerPool.Death
+        switch end {
+        case _ where slots[slot].silentTicks > Self.maxSilentTicks: death = .silence
+        case .signal(let signal): death = .signal(signal)
+        case .exit: death = .exit
+        }
         slots[slot].jobs = [:]
         slots[slot].process = nil
+        slots[slot].silentTicks = 0
         if isStopping { return jobs.map { ($0, .cancelled) } }
         guard !jobs.isEmpty || end != .exit(0) else { return [] }
         deaths += 1
         var ends: [(Job, WorkerPool.Reply)] = []
         for var job in jobs {
             if jobs.count == 1 {
-                if end == .signal(9) { job.killsAlone += 1 } else { job.deathsAlone += 1 }
+                if death == .signal(SIGKILL) { job.killsAlone += 1 } else { job.deathsAlone += 1 }
             }
             if job.deathsAlone >= Self.maxDeathsAlone || job.killsAlone >= Self.maxKillsAlone {
-                let signal: Int32? = if case .signal(let number) = end { number } else { nil }
-                ends.append((job, .crashed(signal: signal)))
+                ends.append((job, .crashed(death, workers: job.workers)))
             } else {
                 suspects.append(job)
             }

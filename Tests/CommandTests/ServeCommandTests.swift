@@ -75,6 +75,38 @@ import Testing
         #expect(await fetching.ended() == 2)
     }
 
+    /// Images that are fetched at the same time are rows of the same workers: each gets its own answer.
+    @Test func whatIsFetchedTogetherIsToldApart() async throws {
+        let origin = try Origin()
+        let gate = Gate()
+        let pictures = (1...4).map { SampleImage.png(200 + $0) }
+        for (index, picture) in pictures.enumerated() { origin.on("/\(index).png", .gated(picture, at: gate)) }
+        let listener = try HandedSocket()
+        let server = try ServedProcess(
+            ["serve", folder("cache"), "--fetch", "--allow-host", "127.0.0.1", "--fetch-workers", "1", "--port", "1"],
+            environment: ["LISTEN_FDS": "1"], third: listener.descriptor)
+        let port = listener.port
+        @Sendable func answer(_ path: String) async throws -> (status: Int, body: [UInt8])? {
+            let client = try RawClient(port: port)
+            client.request("GET /image?url=" + origin.url(path).absoluteString)
+            return try await client.reply().map { ($0.status, $0.body) }
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (index, picture) in pictures.enumerated() {
+                group.addTask {
+                    let answer = try #require(try await answer("/\(index).png"))
+                    #expect(answer.status == 200 && answer.body == picture)
+                }
+            }
+            _ = await origin.requests(atLeast: pictures.count)
+            #expect(try await answer("/missing.png")?.status == 502)
+            gate.open()
+            try await group.waitForAll()
+        }
+        server.signal(SIGTERM)
+        #expect(await server.ended() == 0)
+    }
+
     /// Returns when the log has so many lines: each is written behind its answer.
     private func logged(_ count: Int) async throws {
         while try lines("access.log").count < count, !Task.isCancelled { await Task.yield() }

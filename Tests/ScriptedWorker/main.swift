@@ -28,6 +28,7 @@ await WorkerLoop.run(channel) { setup in
         if text.contains(#""do":"trap""#) { die(SIGILL) }
         if text.contains(#""do":"kill""#) { die(SIGKILL) }
         if text.contains(#""do":"exit""#) { exit(7) }
+        if text.contains(#""do":"stop""#) { die(SIGSTOP) }
         if text.contains(#""do":"trap-once""#), mkdir(once + "/\(row)", 0o700) == 0 { die(SIGILL) }
         if text.contains(#""do":"wait""#) {
             do { try await Task.sleep(for: .seconds(60)) } catch { return answer("cancelled") }

@@ -10,7 +10,7 @@ struct RowCodingTests {
             Row(number: 1 << 40, url: "", id: "한", sha256: "ab", sizes: ["64", "x128>"], priority: -3),
         ]
         for row in rows {
-            let line = row.line
+            let line = row.line(as: row.number)
             #expect(WorkerLine.row(of: line) == row.number)
             #expect(!line.contains(0x0A))
             #expect(Row(line: line) == row)

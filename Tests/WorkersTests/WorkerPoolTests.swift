@@ -9,7 +9,9 @@ import Testing
     static let executable = Bundle.main.executableURL!.deletingLastPathComponent()
         .appendingPathComponent("ScriptedWorker").path
 
-    static func pool(workers: Int = 2, credits: Int = 4, arguments: [String] = []) -> WorkerPool {
+    static func pool(
+        workers: Int = 2, credits: Int = 4, silence: Double = 3600, arguments: [String] = []
+    ) -> WorkerPool {
         WorkerPool(
             .init(
                 executable: executable, arguments: arguments,
@@ -17,12 +19,19 @@ import Testing
                 environment: ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }
                     .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 },
                 setup: Array(#"{"setup":true}"#.utf8), workers: workers, credits: credits,
-                helloDeadline: arguments == ["--silent"] ? 0.1 : 10))
+                silence: silence, helloDeadline: arguments == ["--silent"] ? 0.1 : 10))
     }
 
-    static func line(_ row: Int, _ word: String = "work") -> [UInt8] { Array(#"{"row":\#(row),"do":"\#(word)"}"#.utf8) }
-    static func answer(_ row: Int, _ word: String = "done") -> WorkerPool.Reply {
-        .line(Array(#"{"row":\#(row),"answer":"\#(word)"}"#.utf8))
+    /// Runs a row that says what its worker has to do.
+    static func run(_ pool: WorkerPool, _ word: String = "work") async -> WorkerPool.Reply {
+        await pool.run { Array(#"{"row":\#($0),"do":"\#(word)"}"#.utf8) }
+    }
+
+    /// The word that a worker answered; nil where none did.
+    static func word(_ reply: WorkerPool.Reply) -> String? {
+        guard case .line(let line) = reply else { return nil }
+        let parts = String(decoding: line, as: UTF8.self).split(separator: "\"")
+        return parts.count == 7 ? String(parts[5]) : nil
     }
 
     @Test func everyRowIsAnsweredOnce() async throws {
@@ -32,7 +41,7 @@ import Testing
             for row in 1...200 {
                 // More than one worker may have in hand, and answered once both have one.
                 let word = row <= 5 ? "meet" : "work"
-                group.addTask { #expect(await pool.run(Self.line(row, word)) == Self.answer(row)) }
+                group.addTask { #expect(Self.word(await Self.run(pool, word)) == "done") }
             }
         }
         #expect(pool.processIDs.count == 2)
@@ -47,12 +56,13 @@ import Testing
             for row in 1...60 {
                 group.addTask {
                     let guilty = row % 20 == 0
-                    let reply = await pool.run(Self.line(row, guilty ? word : "work"))
+                    let reply = await Self.run(pool, guilty ? word : "work")
                     switch reply {
-                    case .crashed(let signal):
+                    case .crashed(let death, let workers):
                         #expect(guilty)
-                        #expect(word == "exit" ? signal == nil : signal == SIGILL)
-                    default: #expect(reply == Self.answer(row))
+                        #expect(death == (word == "exit" ? .exit : .signal(SIGILL)))
+                        #expect(workers >= 2)
+                    default: #expect(Self.word(reply) == "done")
                     }
                 }
             }
@@ -66,44 +76,72 @@ import Testing
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let pool = Self.pool(arguments: [directory])
-        #expect(await pool.run(Self.line(1, "trap-once")) == Self.answer(1))
+        #expect(Self.word(await Self.run(pool, "trap-once")) == "done")
         #expect(pool.deaths == 1)
         await pool.stop()
     }
 
     @Test func aKilledWorkerIsForgivenFourTimes() async {
         let pool = Self.pool(workers: 1)
-        #expect(await pool.run(Self.line(1, "kill")) == .crashed(signal: SIGKILL))
+        #expect(await Self.run(pool, "kill") == .crashed(.signal(SIGKILL), workers: 5))
         #expect(pool.deaths == 5)
         await pool.stop()
     }
 
     @Test func aCancelledRowIsGivenUpByItsWorker() async {
         let pool = Self.pool(workers: 1)
-        let waiting = Task { await pool.run(Self.line(1, "wait")) }
-        #expect(await pool.run(Self.line(2)) == Self.answer(2))
+        let waiting = Task { await Self.run(pool, "wait") }
+        #expect(Self.word(await Self.run(pool)) == "done")
         waiting.cancel()
-        #expect(await waiting.value == Self.answer(1, "cancelled"))
+        #expect(Self.word(await waiting.value) == "cancelled")
         await pool.stop()
+    }
+
+    @Test func aRowThatIsCancelledBeforeItBeginsIsGivenUp() async {
+        let pool = Self.pool(workers: 1)
+        let task = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return await Self.run(pool, "wait")
+        }
+        task.cancel()
+        let reply = await task.value
+        #expect(reply == .cancelled || Self.word(reply) == "cancelled")
+        await pool.stop()
+    }
+
+    /// A worker that is stopped, or stuck in a lock or a file system, holds no row for ever.
+    @Test func aWorkerThatFallsSilentIsEnded() async {
+        let pool = Self.pool(workers: 1, silence: 0.5)
+        async let silent = Self.run(pool, "stop")
+        async let other = Self.run(pool)
+        #expect(Self.word(await other) == "done")
+        guard case .crashed(.silence, let workers) = await silent else {
+            Issue.record("expected a death by silence")
+            return
+        }
+        #expect(workers == 2 || workers == 3, "once beside the other row, twice alone")
+        #expect(Self.word(await Self.run(pool)) == "done")
+        await pool.stop()
+        #expect(pool.processIDs.isEmpty)
     }
 
     @Test func stoppingEndsWhatRunsAndDropsWhatWaits() async {
         let pool = Self.pool(workers: 1, credits: 2)
-        let rows = (1...4).map { row in Task { await pool.run(Self.line(row, "wait")) } }
+        let rows = (1...4).map { _ in Task { await Self.run(pool, "wait") } }
         while pool.processIDs.isEmpty, !Task.isCancelled { await Task.yield() }
         await pool.stop()
-        for (index, row) in rows.enumerated() {
+        for row in rows {
             let reply = await row.value
-            #expect(reply == .cancelled || reply == Self.answer(index + 1, "cancelled"))
+            #expect(reply == .cancelled || Self.word(reply) == "cancelled")
         }
-        #expect(await pool.run(Self.line(9)) == .cancelled)
+        #expect(await Self.run(pool) == .cancelled)
     }
 
     @Test(arguments: ["--mute", "--foreign", "--silent"]) func whatIsNoWorkerMakesRowsUnavailable(argument: String)
         async
     {
         let pool = Self.pool(workers: 1, arguments: [argument])
-        guard case .unavailable(let reason) = await pool.run(Self.line(1)) else {
+        guard case .unavailable(let reason) = await Self.run(pool) else {
             Issue.record("expected .unavailable")
             return
         }
@@ -114,8 +152,9 @@ import Testing
     @Test func aMissingProgramMakesRowsUnavailable() async {
         let pool = WorkerPool(
             .init(
-                executable: "/nonexistent/larder", arguments: [], environment: [:], setup: [], workers: 1, credits: 1))
-        guard case .unavailable(let reason) = await pool.run(Self.line(1)) else {
+                executable: "/nonexistent/larder", arguments: [], environment: [:], setup: [], workers: 1, credits: 1,
+                silence: 3600))
+        guard case .unavailable(let reason) = await Self.run(pool) else {
             Issue.record("expected .unavailable")
             return
         }
@@ -125,11 +164,7 @@ import Testing
 
     @Test func aReleasedPoolLeavesNoProcess() async throws {
         var pool: WorkerPool? = Self.pool(workers: 1)
-        guard case .line(let line) = await pool!.run(Self.line(1, "pid")) else {
-            Issue.record("expected an answer")
-            return
-        }
-        let pid = try #require(Int32(String(decoding: line, as: UTF8.self).split(separator: "\"")[5]))
+        let pid = try #require(Int32(Self.word(await Self.run(pool!, "pid")) ?? ""))
         #expect(kill(pid, 0) == 0)
         pool = nil
         while kill(pid, 0) == 0, !Task.isCancelled { await Task.yield() }

@@ -205,17 +205,13 @@ private struct Network {
         configuration.policy = loading.policy
         let shared = Set((LoadingOptions.table + CommonOptions.all).map { "--" + $0.name })
         let given = try arguments.words.filter { shared.contains(String($0.prefix { $0 != "=" })) }
-        var environment = ProcessInfo.processInfo.environment
-        environment["SWIFT_BACKTRACE"] = "enable=no"
         let count = try arguments.integer("fetch-workers", in: 1...64) ?? 2
         let words = loading.share(of: given, amongWorkers: count)
         let runner = WorkerRunner(
             LoaderRunner(loader, configuration: configuration),
-            pool: WorkerPool(
-                .init(
-                    executable: "/proc/self/exe", arguments: ["worker"], environment: environment,
-                    setup: WorkerCommand.setup(words.filter { !$0.hasPrefix("--cache=") } + ["--cache=" + directory]),
-                    workers: count, credits: 8)))
+            pool: WorkerCommand.pool(
+                words.filter { !$0.hasPrefix("--cache=") } + ["--cache=" + directory], count: count, credits: 8,
+                deadlines: loading.connection.deadlines))
         workers = runner
         readThrough = RowReadThrough(runner: runner, tier: tier, limits: .init(total: count * 8, perHost: 6))
     }

@@ -36,8 +36,22 @@ enum WorkerCommand {
         return .success
     }
 
+    /// Workers that run rows as `prefetch` with these words would. A row takes no longer than its deadline and the
+    /// time to make its thumbnails: a worker that answers none for a minute more is stuck.
+    static func pool(
+        _ words: [String], count: Int, credits: Int, deadlines: Deadlines, isVerbose: Bool = false
+    ) -> WorkerPool {
+        var environment = ProcessInfo.processInfo.environment
+        environment["SWIFT_BACKTRACE"] = "enable=no"
+        return WorkerPool(
+            .init(
+                executable: "/proc/self/exe", arguments: ["worker"] + (isVerbose ? ["--verbose"] : []),
+                environment: environment, setup: setup(words), workers: count, credits: credits,
+                silence: deadlines.total + 60))
+    }
+
     /// The setup line that has a worker run rows as `prefetch` with these words would.
-    static func setup(_ words: [String]) -> [UInt8] {
+    private static func setup(_ words: [String]) -> [UInt8] {
         let object = ["arguments": words]
         return Array((try? JSONSerialization.data(withJSONObject: object)) ?? Data())
     }

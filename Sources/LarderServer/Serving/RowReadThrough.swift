@@ -36,7 +36,11 @@ package final class RowReadThrough: ReadThrough {
             throw Problem(error)
         }
         if let code = result.code { throw Self.problem(code, result.tail) }
-        guard let entry else { throw Problem(422, "not_storable", "Its server forbids to store this image.") }
+        guard let entry else {
+            throw Problem(
+                422, "not_storable",
+                "The image came and was not kept: its server forbids that, or the cache has no room for it.")
+        }
         return .entry(entry)
     }
 

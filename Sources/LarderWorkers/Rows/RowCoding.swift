@@ -7,7 +7,9 @@ import Larder
 /// rest of the report's line as one value that is cut out and passed on as bytes.
 extension Row {
     /// `{"row":12,"url":"…"…}` without a line feed.
-    package var line: [UInt8] {
+    ///
+    /// - Parameter number: what the line calls the row: the pool's own count, not the manifest's.
+    package func line(as number: Int) -> [UInt8] {
         var line = JSONWriter()
         line.raw("{")
         line.member("row", number)

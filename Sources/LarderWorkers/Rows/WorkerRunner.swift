@@ -18,12 +18,18 @@ package final class WorkerRunner: RowRunner {
     package func identity(of row: Row) -> RowIdentity? { local.identity(of: row) }
 
     package func run(_ row: Row) async -> RowResult {
-        switch await pool.run(row.line) {
+        switch await pool.run({ row.line(as: $0) }) {
         case .line(let line):
             return RowResult(line: line) ?? .failure(Self.crash("the worker's answer makes no sense"), attempts: 1)
-        case .crashed(let signal):
-            let how = signal.map { "signal \($0) (\(Self.name(ofSignal: $0)))" } ?? "an exit"
-            return .failure(Self.crash("the row ended its worker process by \(how), alone and again"), attempts: 2)
+        case .crashed(let death, let workers):
+            let how =
+                switch death {
+                case .exit: "the row ended its worker process by an exit"
+                case .signal(let signal):
+                    "the row ended its worker process by signal \(signal) (\(Self.name(ofSignal: signal)))"
+                case .silence: "the row's worker process answered nothing any more and was ended"
+                }
+            return .failure(Self.crash("\(how), alone and again"), attempts: workers)
         case .unavailable(let reason):
             return .failure(Self.crash(reason))
         case .cancelled:
