@@ -101,6 +101,20 @@ struct PrefetchCommandTests {
         #expect(await run("prefetch", "--retry-failed", folder + "/r.jsonl", "--report", folder + "/r.jsonl") == .usage)
     }
 
+    @Test func keepsToTheHashWhenItTriesAgainWithoutTheManifest() async throws {
+        let hash = String(repeating: "0", count: 64)
+        let list = try manifest([#"{"url":"\#(url("/a.png"))","sha256":"\#(hash)"}"#], "l.jsonl")
+        #expect(await run("prefetch", list, "-q", "--report", folder + "/r.jsonl") == .noneSucceeded)
+        let again = folder + "/again.jsonl"
+        #expect(
+            await run("prefetch", "--retry-failed", folder + "/r.jsonl", "-q", "--report", again) == .noneSucceeded)
+        for name in ["r.jsonl", "again.jsonl"] {
+            let line = try #require(try report(name).first)
+            #expect((line["error"] as? [String: Any])?["code"] as? String == "hash_mismatch")
+            #expect((line["wanted"] as? [String: String]) == ["sha256": hash])
+        }
+    }
+
     @Test func staysOfflineWhenAsked() async throws {
         let list = try manifest([url("/a.png")])
         #expect(await run("prefetch", list, "--offline", "--json") == .noneSucceeded)

@@ -181,6 +181,31 @@ struct RowSelectionTests {
         #expect(try FailedRows(MemorySource(report)).numbers() == [2, 3])
     }
 
+    @Test func asksAgainForWhatWasWanted() throws {
+        var row = Row(number: 4, url: "http://a/4", sha256: String(repeating: "ab", count: 32))
+        row.sizes = ["256", "x128>"]
+        row.priority = -2
+        var line: [UInt8] = []
+        ReportLine.append(row, .failure(RowError(.hashMismatch(.init()))), to: &line)
+        #expect(try all(FailedRows(MemorySource(line))) == [row])
+        // A success says what the image is; what was wanted of it no longer matters.
+        line = []
+        ReportLine.append(row, RowResult(outcome: .success(.disk), tail: []), to: &line)
+        #expect(!String(decoding: line, as: UTF8.self).contains("wanted"))
+    }
+
+    /// The line of an image whose thumbnail failed has the image's own SHA-256: nobody asked for that.
+    @Test func takesWhatWasFoundForNoWish() throws {
+        let line = #"{"row":1,"url":"http://a/1","phase":"failure","error":{"code":"corrupt"},"sha256":"ab"}"#
+        #expect(try all(FailedRows(MemorySource(line))) == [Row(number: 1, url: "http://a/1")])
+    }
+
+    @Test(arguments: ["hash_mismatch", "bad_row"]) func acceptsNothingBlindly(code: String) throws {
+        let line = #"{"row":1,"url":"http://a/1","phase":"failure","error":{"code":"\#(code)"}}"#
+        let row = try #require(try all(FailedRows(MemorySource(line))).first)
+        #expect(row.problem?.contains("its manifest") == true)
+    }
+
     @Test func saysWhereAReportIsNone() {
         let error = #expect(throws: ManifestError.self) {
             try FailedRows(MemorySource("{\"row\":1}\nhello\n")).numbers()

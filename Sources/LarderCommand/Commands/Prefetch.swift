@@ -26,6 +26,9 @@ extension Command {
                 + "`from` the disk. `bytes` of the summary are those of the images that came from the network.",
             "Where there are thumbnails, a line also has `thumbhash` (the picture in some 25 bytes, base64, to be shown "
                 + "until it is there) and `color` (that of which it has most, as CSS writes it).",
+            "The line of a failure repeats what the record asked for, `\"wanted\":{\"sha256\":…,\"priority\":…,"
+                + "\"sizes\":[…]}`, as far as it did: with it, `--retry-failed REPORT` needs no manifest. Without a "
+                + "manifest, a `bad_row` stays one, and so does a `hash_mismatch` whose line has no `wanted`.",
             "Ctrl-C or SIGTERM completes report and summary: rows under way are `cancelled`, rows that had not begun "
                 + "are absent. A second Ctrl-C ends at once. Running the same command again fetches what is missing.",
             "A host that answers nothing and lets three requests time out is given up for 30 seconds: its rows fail as "

@@ -102,6 +102,8 @@ package final class FailedRows: RowSource, @unchecked Sendable {
             case "input":
                 let range = try cursor.value()
                 cursor.appendCompact(range, to: &row.input)
+            case "wanted":
+                try cursor.members { (key, cursor) throws(JSONCursor.Mistake) in try row.setWant(key, &cursor) }
             case "error":
                 try cursor.members { (key, cursor) throws(JSONCursor.Mistake) in
                     if key == "code" { code = try cursor.string() } else { _ = try cursor.value() }
@@ -111,6 +113,12 @@ package final class FailedRows: RowSource, @unchecked Sendable {
         }
         try cursor.expectEnd()
         guard row.number > 0 else { throw cursor.mistake("it has no row number") }
+        // What is not known of the record must not make it pass.
+        if code == "hash_mismatch", row.sha256 == nil {
+            row.problem = "its report does not say which SHA-256 was expected; retry it together with its manifest"
+        } else if code == "bad_row" {
+            row.problem = "its report calls it a bad row; correct it in its manifest"
+        }
         return hasFailed && code != "filtered" ? row : nil
     }
 }

@@ -22,6 +22,12 @@ package enum ReportLine {
             line.raw(",")
             line.raw(result.tail)
         }
+        if !result.isSuccess, row.hasWants {
+            // For a retry without the manifest.
+            line.raw(",\"wanted\":{")
+            line.wants(of: row)
+            line.raw("}")
+        }
         if let duplicateOf { line.member("duplicate_of", duplicateOf) }
         if !row.input.isEmpty {
             line.raw(",\"input\":")

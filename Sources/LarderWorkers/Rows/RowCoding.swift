@@ -15,17 +15,7 @@ extension Row {
         line.member("row", number)
         line.member("url", url)
         if let id { line.member("id", id) }
-        if let sha256 { line.member("sha256", sha256) }
-        if priority != 0 { line.member("priority", priority) }
-        if !sizes.isEmpty {
-            line.key("sizes")
-            line.raw("[")
-            for (index, size) in sizes.enumerated() {
-                if index > 0 { line.raw(",") }
-                line.string(size)
-            }
-            line.raw("]")
-        }
+        line.wants(of: self)
         line.raw("}")
         return line.bytes
     }
@@ -52,14 +42,7 @@ extension Row {
         case "row": number = try cursor.integer() ?? 0
         case "url": url = try cursor.string()
         case "id": id = try cursor.string()
-        case "sha256": sha256 = try cursor.string()
-        case "priority": priority = try cursor.integer() ?? 0
-        case "sizes":
-            try cursor.expect(UInt8(ascii: "["))
-            if cursor.take(UInt8(ascii: "]")) { return }
-            repeat { sizes.append(try cursor.string()) } while cursor.take(UInt8(ascii: ","))
-            try cursor.expect(UInt8(ascii: "]"))
-        default: _ = try cursor.value()
+        default: try setWant(key, &cursor)
         }
     }
 }
