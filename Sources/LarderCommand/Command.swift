@@ -94,8 +94,10 @@ enum Program {
         } catch let error as CommandFailure {
             console.fail(error.message, hint: error.hint)
             return .usage
-        } catch is Console.BrokenPipe {
-            return .success
+        } catch let error as Console.OutputFailure {
+            if error.isReaderGone { return .success }
+            console.fail("standard output cannot be written: \(error.reason)")
+            return .usage
         } catch {
             console.fail("\(error)")
             return .usage

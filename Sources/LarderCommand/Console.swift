@@ -3,7 +3,7 @@ import Larder
 
 /// Where a command writes: data on `out`, everything else on `err`. Tests put their own in its place.
 struct Console: Sendable {
-    var out: @Sendable ([UInt8]) throws(BrokenPipe) -> Void
+    var out: @Sendable ([UInt8]) throws(OutputFailure) -> Void
     var err: @Sendable ([UInt8]) -> Void
     var environment: [String: String]
     /// How the program was called, for commands to copy.
@@ -20,13 +20,22 @@ struct Console: Sendable {
 
     enum ColorChoice: String, Sendable, CaseIterable { case auto, always, never }
 
-    /// Nobody reads standard output any more (`| head`): the command ends quietly.
-    struct BrokenPipe: Error {}
+    /// Standard output takes no more.
+    struct OutputFailure: Error {
+        /// The system's errno.
+        var code = EPIPE
+        /// Nobody reads any more (`| head`): the command ends quietly.
+        var isReaderGone: Bool { code == EPIPE }
+        var reason: String { String(cString: strerror(code)) }
+    }
 
     /// The process's own streams.
     static func system() -> Console {
         Console(
-            out: { (bytes) throws(BrokenPipe) in if !writeAll(1, bytes) { throw BrokenPipe() } },
+            out: { (bytes) throws(OutputFailure) in
+                let code = writeAll(1, bytes)
+                if code != 0 { throw OutputFailure(code: code) }
+            },
             err: { _ = writeAll(2, $0) },
             environment: ProcessInfo.processInfo.environment,
             program: CommandLine.arguments.first.flatMap { $0.contains("/") ? $0 : nil } ?? "larder",
@@ -37,7 +46,7 @@ struct Console: Sendable {
             })
     }
 
-    func print(_ text: String) throws(BrokenPipe) { try out(Array((text + "\n").utf8)) }
+    func print(_ text: String) throws(OutputFailure) { try out(Array((text + "\n").utf8)) }
     func note(_ text: String) { err(Array((text + "\n").utf8)) }
 
     /// An error for people: what was wrong and, on a line of its own, what to do.
@@ -71,8 +80,9 @@ struct Console: Sendable {
     var width: Int { columns() ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80 }
 }
 
-/// Writes all bytes, going on after interruptions; false where the other side has gone or the disk is full.
-func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Bool {
+/// Writes all bytes, going on after interruptions. Gives 0, or why it cannot: EPIPE where the other side has gone,
+/// ENOSPC where the disk is full.
+func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Int32 {
     bytes.withUnsafeBytes { buffer in
         var done = 0
         while done < buffer.count {
@@ -84,10 +94,10 @@ func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Bool {
                     poll(&ready, 1, -1)
                     continue
                 }
-                return false
+                return errno
             }
             done += count
         }
-        return true
+        return 0
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import TestSupport
 import Testing
 
 @testable import LarderCommand
@@ -10,7 +11,7 @@ final class KeptConsole: Sendable {
 
     func console(_ environment: [String: String] = [:]) -> Console {
         Console(
-            out: { [streams] (bytes) throws(Console.BrokenPipe) in streams.withLock { $0.out += bytes } },
+            out: { [streams] (bytes) throws(Console.OutputFailure) in streams.withLock { $0.out += bytes } },
             err: { [streams] bytes in streams.withLock { $0.err += bytes } }, environment: environment)
     }
 
@@ -88,9 +89,25 @@ struct CommandLineTests {
 
     @Test func endsQuietlyWhereNobodyReads() async {
         var console = kept.console()
-        console.out = { (_) throws(Console.BrokenPipe) in throw Console.BrokenPipe() }
+        console.out = { (_) throws(Console.OutputFailure) in throw Console.OutputFailure() }
         #expect(await Program.run(["--version"], console) == .success)
         #expect(kept.err.isEmpty)
+    }
+
+    @Test func aFullDiskBehindStandardOutputIsAnError() async {
+        var console = kept.console()
+        console.out = { (_) throws(Console.OutputFailure) in throw Console.OutputFailure(code: ENOSPC) }
+        #expect(await Program.run(["--version"], console) == .usage)
+        #expect(kept.err.contains("No space left on device"))
+    }
+
+    @Test func failedRowsAreToldByTheStatusThoughNobodyReads() async throws {
+        let folder = TemporaryDirectory()
+        try "no-scheme\n".write(toFile: folder("list.txt"), atomically: true, encoding: .utf8)
+        var console = kept.console()
+        console.out = { (_) throws(Console.OutputFailure) in throw Console.OutputFailure() }
+        let words = ["prefetch", folder("list.txt"), "--cache", folder("cache"), "--workers", "0", "--json"]
+        #expect(await Program.run(words, console) == .noneSucceeded)
     }
 
     /// `larder documentation > Documentation/command-line.md` after every change of an option.

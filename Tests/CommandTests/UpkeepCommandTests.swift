@@ -113,7 +113,7 @@ struct UpkeepCommandTests {
     @Test func endsQuietlyWhereNobodyReads() async throws {
         try fill()
         var console = kept.console()
-        console.out = { (_) throws(Console.BrokenPipe) in throw Console.BrokenPipe() }
+        console.out = { (_) throws(Console.OutputFailure) in throw Console.OutputFailure() }
         for command in ["list", "stats", "verify"] {
             #expect(await Program.run([command, "--cache", cache], console) == .success)
         }

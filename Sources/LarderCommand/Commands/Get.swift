@@ -73,6 +73,7 @@ struct GetCommand: Sendable {
     private func get(_ row: Row, _ loader: ImageLoader, _ executor: BlockingExecutor) async throws -> Bool {
         let image: StoredImage
         let key: CacheKey
+        var bytes: [UInt8] = []
         do throws(ImageError) {
             let url = try NormalizedURL(row.url)
             key = CacheKey(url: url.string)
@@ -81,26 +82,19 @@ struct GetCommand: Sendable {
                     url: try url.url(), fields: loading.connection.fields, priority: .high,
                     cachePolicy: loading.policy, sha256: row.sha256))
             if let output {
-                let bytes = try await executor.run { () throws(ImageError) in try image.payload() }
-                if output == "-" {
-                    try write(bytes)
-                } else {
+                bytes = try await executor.run { () throws(ImageError) in try image.payload() }
+                if output != "-" {
                     let path = Self.path(output, row, key, image.header.format)
-                    try await executor.run { () throws(ImageError) in try PlainFile.write(bytes, to: path) }
+                    try await executor.run { [bytes] () throws(ImageError) in try PlainFile.write(bytes, to: path) }
                 }
             }
         } catch {
             try show(row, failure: error)
             return false
         }
+        if output == "-" { try console.out(bytes) }
         try show(row, image)
         return true
-    }
-
-    private func write(_ bytes: [UInt8]) throws(ImageError) {
-        do throws(Console.BrokenPipe) { try console.out(bytes) } catch {
-            throw .cancelled(.init("nobody reads standard output"))
-        }
     }
 
     private func show(_ row: Row, failure error: ImageError) throws {

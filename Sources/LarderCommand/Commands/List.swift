@@ -64,11 +64,11 @@ struct ListCommand: Sendable {
         let session = try UpkeepSession(arguments, console)
         guard try await session.waitForIndex() else { return session.status(.success) }
         let reading = try await session.run("listed") {
-            [query, console] tier, report throws(ImageError) -> Console.BrokenPipe? in
+            [query, console] tier, report throws(ImageError) -> Console.OutputFailure? in
             var lines: [UInt8] = []
-            var broken: Console.BrokenPipe?
+            var broken: Console.OutputFailure?
             func put() -> Bool {
-                do throws(Console.BrokenPipe) { try console.out(lines) } catch { broken = error }
+                do throws(Console.OutputFailure) { try console.out(lines) } catch { broken = error }
                 lines.removeAll(keepingCapacity: true)
                 return broken == nil && report(.init(done: 0, total: nil, bytes: 0))
             }

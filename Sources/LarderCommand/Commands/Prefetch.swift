@@ -251,12 +251,12 @@ struct PrefetchCommand: Sendable {
     private func conclude(_ outcome: PrefetchJob.Outcome, _ signal: ExitStatus?) throws -> ExitStatus {
         let summary = Summary(outcome)
         switch outcome.stop {
-        case .report(.readerGone): return .success
-        case .report(let failure):
+        // The images that were fetched stay, and how that went is said and told.
+        case .report(let failure) where failure != .readerGone:
             throw CommandFailure("the report \(reportPath ?? "") cannot be written: \(failure.reason)")
         default: break
         }
-        try show(summary)
+        do { try show(summary) } catch let error as Console.OutputFailure where error.isReaderGone {}
         if case .manifest(let error) = outcome.stop { throw Self.failure(manifest ?? "the report", error) }
         if outcome.stop == .interrupted { return signal ?? .interrupted }
         if try arguments.flag("exit-zero") { return .success }

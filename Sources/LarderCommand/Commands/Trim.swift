@@ -62,7 +62,7 @@ struct Removed: Sendable {
     var freed: Int64
     var left: (bytes: Int64, count: Int64)?
 
-    func say(_ session: UpkeepSession, _ console: Console) throws(Console.BrokenPipe) {
+    func say(_ session: UpkeepSession, _ console: Console) throws(Console.OutputFailure) {
         if session.isJSON {
             var line = JSONWriter()
             line.raw("{")

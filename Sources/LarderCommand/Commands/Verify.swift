@@ -38,13 +38,13 @@ struct VerifyCommand: Sendable {
     func run() async throws -> ExitStatus {
         let session = try UpkeepSession(arguments, console)
         let (found, reading) = try await session.run("checked") { [repairs, console] tier, report in
-            var broken: Console.BrokenPipe?
+            var broken: Console.OutputFailure?
             let found = tier.verify(repair: repairs) { progress in
                 report(progress) && broken == nil
             } found: { finding in
                 guard broken == nil else { return }
                 let text = session.isJSON ? Self.json(finding) : Array((Self.text(finding) + "\n").utf8)
-                do throws(Console.BrokenPipe) { try console.out(text) } catch { broken = error }
+                do throws(Console.OutputFailure) { try console.out(text) } catch { broken = error }
             }
             return (found, broken)
         }
