@@ -151,6 +151,20 @@ struct PrefetchCommandTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder + "/thumbs").count == 2)
     }
 
+    @Test func exportsAFileForEachRowOfAURL() async throws {
+        let ids = ["first", "second", "third"]
+        let list = try manifest(ids.map { #"{"id":"\#($0)","url":"\#(url("/a.png"))"}"# }, "l.jsonl")
+        for (folder, options, requests) in [("cold", [], 1), ("warm", [], 1), ("anew", ["--refresh"], 2)] {
+            let out = self.folder + "/" + folder
+            let words = ["prefetch", list, "--json", "--export", out, "--cache", self.folder + "/cache"] + options
+            #expect(await Program.run(words + ["--workers", "0"], kept.console()) == .success)
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: out).sorted() == ids.map { $0 + ".png" }, "\(folder)")
+            #expect(origin.requests.count == requests, "\(folder)")
+            #expect(try summary()["duplicates"] as? Int == 2)
+        }
+    }
+
     @Test func filtersByTheHeader() async throws {
         let list = try manifest([url("/a.png")])
         #expect(await run("prefetch", list, "--json", "--min-width", "41") == .success)

@@ -99,6 +99,22 @@ struct PrefetchJobTests {
         }
     }
 
+    /// Whether the first row is still under way, or its result stands in the log.
+    @Test(arguments: [1, 256]) func handsEachRowOfAnImageToAnExport(batch: Int) async throws {
+        let runner = ScriptedRunner(exportsRows: true)
+        var configuration = PrefetchJob.Configuration()
+        configuration.batch = batch
+        configuration.isOrdered = true
+        let urls = (0..<40).map { "http://a/\($0 % 2 == 0 ? "ok" : "fail")/1" }
+        let job = PrefetchJob(
+            ManifestReader(MemorySource(list(urls))), runner: runner, report: report.writer,
+            configuration: configuration)
+        try expectItAddsUp(await job.run().tally, rows: 40)
+        #expect(runner.runs.sorted() == ["http://a/fail/1", "http://a/ok/1"])
+        #expect(runner.state.withLock { $0.storedLookUps } == Array(repeating: "http://a/ok/1", count: 19))
+        #expect(try report.objects.count { $0["duplicate_of"] != nil } == 38)
+    }
+
     /// Reports that were put together have numbers twice, of the same images and of others.
     @Test(arguments: [1, 256]) func reportsRowsThatShareANumberOnceEach(batch: Int) async throws {
         let urls = ["http://a/hang/1", "http://a/hang/1", "http://b/hang/2", "http://b/hang/2", "http://b/hang/2"]

@@ -11,6 +11,7 @@ final class ScriptedRunner: RowRunner {
     struct State {
         var runs: [String] = []
         var lookUps: [String] = []
+        var storedLookUps: [String] = []
         var underWay: [String: Int] = [:]
         var mostUnderWay: [String: Int] = [:]
         var held: [(url: String, continuation: Handover<Void>)] = []
@@ -19,6 +20,10 @@ final class ScriptedRunner: RowRunner {
     }
 
     let state = Lock(State())
+    let exportsRows: Bool
+
+    init(exportsRows: Bool = false) { self.exportsRows = exportsRows }
+
     /// Called as a row is about to begin.
     let beforeStart = Lock<(@Sendable () -> Void)?>(nil)
 
@@ -66,6 +71,11 @@ final class ScriptedRunner: RowRunner {
             }
             return row.url.contains("/cached") ? success(.disk) : nil
         }
+    }
+
+    func answerStored(_ rows: [Row]) async -> [RowResult?] {
+        state.withLock { $0.storedLookUps += rows.map(\.url) }
+        return rows.map { _ in success(.disk) }
     }
 
     func run(_ row: Row) async -> RowResult {

@@ -24,6 +24,8 @@ extension Command {
             "The report has one JSON object a line for each row, as rows are done or, with `--ordered`, in the "
                 + "manifest's order. A URL that repeats is fetched once; its other rows carry `duplicate_of` and come "
                 + "`from` the disk. `bytes` of the summary are those of the images that came from the network.",
+            "`--export` names a file by the row's `id`, else by its URL; each row has its file, one that repeats a URL "
+                + "too.",
             "Where there are thumbnails, a line also has `thumbhash` (the picture in some 25 bytes, base64, to be shown "
                 + "until it is there) and `color` (that of which it has most, as CSS writes it).",
             "The line of a failure repeats what the record asked for, `\"wanted\":{\"sha256\":…,\"priority\":…,"

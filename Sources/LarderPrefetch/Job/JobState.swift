@@ -23,6 +23,8 @@ struct JobState: Sendable {
     private let window: Int
     private let windowBytes: Int
     private let failsEarly: Bool
+    /// Whether rows that repeat another have work of their own.
+    private let exportsRows: Bool
     var schedule = Schedule()
     var running: [Int: Running] = [:]
     /// Batches that are being looked up.
@@ -45,7 +47,8 @@ struct JobState: Sendable {
     private var weight = 0
     private var reorder: ReorderBuffer?
 
-    init(_ configuration: PrefetchJob.Configuration, begin: UInt64) {
+    init(_ configuration: PrefetchJob.Configuration, exportsRows: Bool, begin: UInt64) {
+        self.exportsRows = exportsRows
         self.begin = begin
         window = configuration.window
         windowBytes = configuration.windowBytes
@@ -95,20 +98,28 @@ struct JobState: Sendable {
         return admission
     }
 
-    /// Counts rows that are done and gives their report lines, where `writes`.
-    mutating func finish(_ rows: [Finished], writes: Bool) -> [UInt8] {
-        guard !isClosed else { return [] }
+    /// Counts rows that are done and gives their report lines, where `writes`, and rows that repeat one of them and
+    /// have work of their own left.
+    mutating func finish(_ rows: [Finished], writes: Bool) -> (lines: [UInt8], repetitions: [Item]) {
+        guard !isClosed else { return ([], []) }
         var lines: [UInt8] = []
+        var repetitions: [Item] = []
         for row in rows {
             finish(row.item, row.result, writes, &lines)
             guard row.item.duplicateOf == nil, let identity = row.item.identity else { continue }
             if let place = row.place { index.set(place: place, of: identity) }
-            for waiter in open.removeValue(forKey: identity) ?? [] {
-                finish(waiter, row.result, writes, &lines)
+            let waiters = open.removeValue(forKey: identity) ?? []
+            if hasMore(row.result) {
+                repetitions += waiters
+            } else {
+                for waiter in waiters { finish(waiter, row.result, writes, &lines) }
             }
         }
-        return lines
+        return (lines, repetitions)
     }
+
+    /// Whether rows that repeat one with this result are not done with it.
+    func hasMore(_ result: RowResult) -> Bool { exportsRows && result.isSuccess }
 
     private mutating func finish(_ item: Item, _ result: RowResult, _ writes: Bool, _ lines: inout [UInt8]) {
         tally.count(item.row, result, isDuplicate: item.duplicateOf != nil)

@@ -83,7 +83,7 @@ package final class PrefetchJob: Sendable {
         self.report = report
         self.configuration = configuration
         self.time = time
-        state = Watched(JobState(configuration, begin: time.monotonic))
+        state = Watched(JobState(configuration, exportsRows: runner.exportsRows, begin: time.monotonic))
     }
 
     /// What was done so far.
@@ -153,21 +153,35 @@ package final class PrefetchJob: Sendable {
             return state.admit(named)
         }
         var finished: [JobState.Finished] = []
+        var repetitions: [Item] = []
         for (item, place) in admission.logged {
             if let result = log.read(place) {
-                finished.append(.init(item: item, result: result))
+                if state.read({ $0.hasMore(result) }) {
+                    repetitions.append(item)
+                } else {
+                    finished.append(.init(item: item, result: result))
+                }
             } else {
                 admission.work.append(item)
             }
         }
         finish(finished)
+        lookUpAgain(repetitions)
         return .success(admission.work)
     }
 
+    /// Gives rows whose image was stored for another row what they want for themselves.
+    private func lookUpAgain(_ items: [Item]) {
+        guard !items.isEmpty else { return }
+        state.update { $0.lookups += 1 }
+        lookUp(items, areRepetitions: true)
+    }
+
     /// Reports what needs no network, and lines the others up.
-    private func lookUp(_ items: [Item]) {
+    private func lookUp(_ items: [Item], areRepetitions: Bool = false) {
         Task { [self] in
-            let results = await runner.answer(items.map(\.row))
+            let rows = items.map(\.row)
+            let results = areRepetitions ? await runner.answerStored(rows) : await runner.answer(rows)
             var finished: [JobState.Finished] = []
             var waiting: [Item] = []
             for (item, result) in zip(items, results) {
@@ -253,13 +267,15 @@ package final class PrefetchJob: Sendable {
             rows[at].place = place
             if isFlushDue { logging.detach { [log] in log.flush() } }
         }
-        let stopsNow = state.update { state in
+        let (stopsNow, repetitions) = state.update { state in
             let before = state.stop
             // Inside, so that lines keep their order; the writer only takes them in and calls nobody back.
-            let lines = state.finish(rows, writes: report != nil)
+            let (lines, repetitions) = state.finish(rows, writes: report != nil)
             report?.append(lines)
-            return before == nil && state.stop != nil
+            return (before == nil && state.stop != nil, repetitions)
         }
+        // The caller still counts the rows as looked up or settling: the job is not idle in between.
+        lookUpAgain(repetitions)
         if stopsNow { stop(.failedEarly) }
     }
 

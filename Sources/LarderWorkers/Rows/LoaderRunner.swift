@@ -46,15 +46,22 @@ package final class LoaderRunner: RowRunner {
     // MARK: From the cache
 
     package func answer(_ rows: [Row]) async -> [RowResult?] {
-        await lookUps.perform { [self] in rows.map(answer) }
+        await lookUps.perform { [self] in rows.map { answer($0, isNew: false) } }
     }
 
-    private func answer(_ row: Row) -> RowResult? {
+    package var exportsRows: Bool { configuration.exporter != nil }
+
+    package func answerStored(_ rows: [Row]) async -> [RowResult?] {
+        await lookUps.perform { [self] in rows.map { answer($0, isNew: true) } }
+    }
+
+    /// - Parameter isNew: whether the image was stored just now, so that it may be used whatever the policy.
+    private func answer(_ row: Row, isNew: Bool) -> RowResult? {
         let start = time.monotonic
         do throws(RowFailure) {
             let sizes = try sizes(of: row)
             let url = try RowFailure.catching { () throws(ImageError) in try NormalizedURL(row.url) }
-            return try stored(row, key(url), sizes, start)
+            return try stored(row, key(url), sizes, isNew, start)
         } catch {
             return .failure(error.error, milliseconds: milliseconds(since: start))
         }
@@ -62,23 +69,23 @@ package final class LoaderRunner: RowRunner {
 
     /// What the cache holds and may be used without asking, thumbnails included; nil where anything is missing.
     private func stored(
-        _ row: Row, _ key: CacheKey, _ sizes: [ThumbnailSize], _ start: UInt64
+        _ row: Row, _ key: CacheKey, _ sizes: [ThumbnailSize], _ isNew: Bool, _ start: UInt64
     ) throws(RowFailure) -> RowResult? {
         switch configuration.policy {
-        case .reload, .revalidate: return nil
-        case .http, .immutable, .offlineOnly: break
+        case .reload where !isNew, .revalidate where !isNew: return nil
+        default: break
         }
         guard let entry = loader.disk?.entry(for: key) else {
             // Known here and now: such a row need not wait for its host's turn.
             guard case .offlineOnly = configuration.policy else { return nil }
             throw RowFailure(error: RowError(.notCached(.init("not stored, and the network is not used"))))
         }
-        guard let disk = loader.disk, let header = entry.header, !entry.freshness.hasVary,
+        guard let disk = loader.disk, let header = entry.header, isNew || !entry.freshness.hasVary,
             row.sha256 == nil || row.sha256 == entry.sha256.hex
         else { return nil }
         let reuse = Reuse.decide(
             entry.freshness, storedAt: entry.responseTime, policy: configuration.policy, now: time.now)
-        guard reuse == .fresh || reuse == .stale else { return nil }
+        guard isNew || reuse == .fresh || reuse == .stale else { return nil }
         try RowFailure.catching { () throws(ImageError) in try configuration.filter?.check(header) }
         var facts = RowFacts(
             status: entry.status, format: header.format, width: header.width, height: header.height,

@@ -4,6 +4,13 @@ package protocol RowRunner: Sendable {
     /// the cache costs a look-up and waits for no host.
     func answer(_ rows: [Row]) async -> [RowResult?]
 
+    /// Whether a row has work of its own although another one had the same image: a file under its own name.
+    var exportsRows: Bool { get }
+
+    /// As ``answer(_:)``, for rows whose image was stored for another row just now: it is not asked for again,
+    /// whatever the policy. nil where it is not to be had any more.
+    func answerStored(_ rows: [Row]) async -> [RowResult?]
+
     /// Does the row: fetches, checks, keeps, makes thumbnails. Answers soon where the task is cancelled.
     func run(_ row: Row) async -> RowResult
 
@@ -17,6 +24,8 @@ package protocol RowRunner: Sendable {
 
 extension RowRunner {
     package var executor: (any TaskExecutor)? { nil }
+    package var exportsRows: Bool { false }
+    package func answerStored(_ rows: [Row]) async -> [RowResult?] { await answer(rows) }
 }
 
 /// 128 bits that name a row's work, and the host that it goes to.

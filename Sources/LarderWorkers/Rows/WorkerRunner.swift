@@ -15,6 +15,10 @@ package final class WorkerRunner: RowRunner {
 
     package func answer(_ rows: [Row]) async -> [RowResult?] { await local.answer(rows) }
 
+    package var exportsRows: Bool { local.exportsRows }
+
+    package func answerStored(_ rows: [Row]) async -> [RowResult?] { await local.answerStored(rows) }
+
     package func identity(of row: Row) -> RowIdentity? { local.identity(of: row) }
 
     package func run(_ row: Row) async -> RowResult {
