@@ -8,7 +8,7 @@ extension Command {
         name: "demo", summary: "the main job on sample images, served on loopback",
         options: [
             .value("size", short: "s", "SIZE", "thumbnails", default: "256", repeatable: true),
-            .value("manifest", "FILE", "where the list is written", default: "sample.jsonl in the temporary directory"),
+            .value("manifest", "FILE", "where the list is written", default: "sample.jsonl in the cache directory"),
         ], isHidden: true,
         run: { arguments, console in try await DemoCommand(arguments, console).run() })
 }
@@ -48,9 +48,11 @@ struct DemoCommand: Sendable {
         } catch {
             throw CommandFailure("the sample images cannot be served: \(error)")
         }
-        let manifest =
-            try arguments.string("manifest")
-            ?? URL(filePath: NSTemporaryDirectory()).appending(path: "larder-sample-\(getuid()).jsonl").path
+        // In a directory that is ours: a known name in a shared one may be another's link.
+        do throws(ImageError) { try DiskTier(directory: cache).close() } catch {
+            throw CommandFailure("the cache directory \(cache) cannot be used: \(error.details.detail)")
+        }
+        let manifest = try arguments.string("manifest") ?? cache + "/sample.jsonl"
         try write(names, origin, to: manifest)
         console.note("\(names.count) sample images are served on 127.0.0.1:\(origin.port); the list is \(manifest).")
         console.note("Two of its rows fail on purpose: one image is missing, one is no image.\n")
