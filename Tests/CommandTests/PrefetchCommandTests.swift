@@ -193,14 +193,4 @@ struct PrefetchCommandTests {
         #expect(await Program.run(["inspect", folder + "/none"], kept.console()) == .someFailed)
         #expect(kept.out.contains("cannot be read: No such file or directory"))
     }
-
-    @Test func makesThumbnailsOfFiles() async throws {
-        let file = folder + "/x.png"
-        try Data(try Self.picture(width: 40, height: 30)).write(to: URL(filePath: file))
-        #expect(
-            await Program.run(["thumbnail", file, "-s", "10", "-o", folder + "/t", "--json"], kept.console())
-                == .success)
-        #expect(kept.out.contains(#""size":"10x10","width":10,"height":8"#))
-        #expect(await Program.run(["thumbnail", file, file, "-s", "10", "-o", folder], kept.console()) == .usage)
-    }
 }

@@ -22,7 +22,8 @@ extension Command {
             .value("max-pixels", "N", "refuse larger pictures, by their header", default: "100M"),
         ],
         details: [
-            "Thumbnails are upright and named as their files; with several sizes, the size stands behind the name."
+            "Thumbnails are upright and named as their files; with several sizes, the size stands behind the name. A call "
+                + "in which one could replace a file that is given is refused."
         ],
         run: { arguments, console in try await ThumbnailCommand(arguments, console).run() })
 }
@@ -93,6 +94,7 @@ struct ThumbnailCommand: Sendable {
     }
 
     func run() async throws -> ExitStatus {
+        try refuseReplacing()
         do { try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true) } catch {
             throw CommandFailure("the directory \(directory) cannot be made: \(error.localizedDescription)")
         }
@@ -125,6 +127,29 @@ struct ThumbnailCommand: Sendable {
         var path: String
     }
 
+    /// A file that is to have a thumbnail must not become one, whatever name leads to it. Of the formats that it may be
+    /// in, which shows when it is made, none may hit it.
+    private func refuseReplacing() throws(UsageError) {
+        let given = Set(files.compactMap { FileIdentity($0) })
+        for file in files {
+            for size in sizes {
+                for format in output.format.map({ [$0] }) ?? [.jpeg, .png] {
+                    let path = target(file, size, format)
+                    guard let identity = FileIdentity(path), given.contains(identity) else { continue }
+                    throw UsageError(
+                        "the thumbnail of \(file) would replace \(path), one of the files given",
+                        hint: "-o names another directory" + (output.format == nil ? ", --format a format." : "."))
+                }
+            }
+        }
+    }
+
+    /// Where a thumbnail goes.
+    private func target(_ file: String, _ size: ThumbnailSize, _ format: ImageFormat) -> String {
+        let suffix = sizes.count > 1 ? "-" + RowExporter.plain(size.description) : ""
+        return "\(directory)/\(Self.name(file))\(suffix).\(format.fileExtension)"
+    }
+
     private func make(_ file: String, _ abort: AbortFlag) -> Result<[Made], ImageError> {
         do throws(ImageError) {
             let bytes = try PlainFile.read(file, limit: limits.maxDecodeBytes)
@@ -138,8 +163,7 @@ struct ThumbnailCommand: Sendable {
             }
             var made: [Made] = []
             for thumbnail in try thumbnails.get() {
-                let suffix = sizes.count > 1 ? "-" + RowExporter.plain(thumbnail.size.description) : ""
-                let path = "\(directory)/\(Self.name(file))\(suffix).\(thumbnail.format.fileExtension)"
+                let path = target(file, thumbnail.size, thumbnail.format)
                 try PlainFile.write(thumbnail.bytes, to: path)
                 made.append(
                     Made(
@@ -201,5 +225,18 @@ struct ThumbnailCommand: Sendable {
         let last = file.split(separator: "/").last.map(String.init) ?? file
         guard let dot = last.lastIndex(of: "."), dot > last.startIndex else { return last }
         return String(last[..<dot])
+    }
+}
+
+/// Which file a path leads to: the same for every path to it.
+private struct FileIdentity: Hashable {
+    private let device: dev_t
+    private let number: ino_t
+
+    /// nil where there is none.
+    init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        (device, number) = (status.st_dev, status.st_ino)
     }
 }
