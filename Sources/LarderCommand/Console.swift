@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderWorkers
 
 /// Where a command writes: data on `out`, everything else on `err`. Tests put their own in its place.
 struct Console: Sendable {
@@ -33,10 +34,10 @@ struct Console: Sendable {
     static func system() -> Console {
         Console(
             out: { (bytes) throws(OutputFailure) in
-                let code = writeAll(1, bytes)
+                let code = Descriptor.write(bytes, to: 1)
                 if code != 0 { throw OutputFailure(code: code) }
             },
-            err: { _ = writeAll(2, $0) },
+            err: { _ = Descriptor.write($0, to: 2) },
             environment: ProcessInfo.processInfo.environment,
             program: CommandLine.arguments.first.flatMap { $0.contains("/") ? $0 : nil } ?? "larder",
             outIsTerminal: isatty(1) == 1, errIsTerminal: isatty(2) == 1,
@@ -78,26 +79,4 @@ struct Console: Sendable {
 
     /// Columns of the terminal; 80 where it cannot be told.
     var width: Int { columns() ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80 }
-}
-
-/// Writes all bytes, going on after interruptions. Gives 0, or why it cannot: EPIPE where the other side has gone,
-/// ENOSPC where the disk is full.
-func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Int32 {
-    bytes.withUnsafeBytes { buffer in
-        var done = 0
-        while done < buffer.count {
-            let count = write(descriptor, buffer.baseAddress! + done, buffer.count - done)
-            if count < 0 {
-                if errno == EINTR { continue }
-                if errno == EAGAIN {
-                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                    poll(&ready, 1, -1)
-                    continue
-                }
-                return errno
-            }
-            done += count
-        }
-        return 0
-    }
 }

@@ -2,6 +2,7 @@ import CPlatform
 import Dispatch
 import Foundation
 import Larder
+import LarderWorkers
 
 /// The list renderer in the terminal: a loop of its own over keys, answers and the window's size.
 final class BrowseApp {
@@ -223,14 +224,8 @@ final class BrowseApp {
                     ? "↑↓ move  / search  Enter details  r retry  q quit" : "/\(rows.query)  Esc: all"
             text = screen.list(visible.map(item), status: " \(position)  \(prompt)")
         }
-        let bytes = Array(text.utf8)
-        var sent = 0
-        while sent < bytes.count {
-            let count = bytes.withUnsafeBytes { write(terminal, $0.baseAddress! + sent, bytes.count - sent) }
-            if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { return }
-            sent += count
-        }
+        // A terminal that has gone ends the loop where the keys are read.
+        _ = Descriptor.write(Array(text.utf8), to: terminal)
     }
 
     private func item(_ row: Int) -> BrowseScreen.Item {

@@ -16,7 +16,7 @@ enum WorkerCommand {
             throw CommandFailure("this process cannot be made a worker")
         }
         var console = console
-        console.err = { _ = writeAll(channel.log, $0) }
+        console.err = { _ = Descriptor.write($0, to: channel.log) }
         let log = console
         await WorkerLoop.run(channel) { setup in
             do {

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderWorkers
 
 /// Writes the report's lines to a file or to standard output, in the order in which they are given.
 ///
@@ -111,21 +112,7 @@ package final class ReportWriter: Sendable {
     }
 
     private static func write(_ bytes: [UInt8], to descriptor: Int32) throws(Failure) {
-        let reason: Int32 = bytes.withUnsafeBytes { buffer in
-            var done = 0
-            while done < buffer.count {
-                let count = Glibc.write(descriptor, buffer.baseAddress! + done, buffer.count - done)
-                if count >= 0 {
-                    done += count
-                } else if errno == EAGAIN {
-                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                    poll(&ready, 1, -1)
-                } else if errno != EINTR {
-                    return errno
-                }
-            }
-            return 0
-        }
+        let reason = Descriptor.write(bytes, to: descriptor)
         if reason == EPIPE { throw .readerGone }
         if reason != 0 { throw .unwritable(String(cString: strerror(reason))) }
     }
