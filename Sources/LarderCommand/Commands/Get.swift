@@ -84,8 +84,12 @@ struct GetCommand: Sendable {
             if let output {
                 bytes = try await executor.run { () throws(ImageError) in try image.payload() }
                 if output != "-" {
-                    let path = Self.path(output, row, key, image.header.format)
-                    try await executor.run { [bytes] () throws(ImageError) in try PlainFile.write(bytes, to: path) }
+                    let format = image.header.format
+                    try await executor.run { [bytes] () throws(ImageError) in
+                        guard Self.isDirectory(output) else { return try PlainFile.write(bytes, toNamed: output) }
+                        let name = RowExporter.name(of: row, key: key) + "." + format.fileExtension
+                        try PlainFile.write(bytes, to: output + "/" + name)
+                    }
                 }
             }
         } catch {
@@ -129,10 +133,5 @@ struct GetCommand: Sendable {
     private static func isDirectory(_ path: String) -> Bool {
         var isDirectory: ObjCBool = false
         return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory.boolValue
-    }
-
-    private static func path(_ output: String, _ row: Row, _ key: CacheKey, _ format: ImageFormat) -> String {
-        guard isDirectory(output) else { return output }
-        return output + "/" + RowExporter.name(of: row, key: key) + "." + format.fileExtension
     }
 }
