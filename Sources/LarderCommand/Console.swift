@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderPrefetch
 import LarderWorkers
 
 /// Where a command writes: data on `out`, everything else on `err`. Tests put their own in its place.
@@ -47,16 +48,25 @@ struct Console: Sendable {
             })
     }
 
-    func print(_ text: String) throws(OutputFailure) { try out(Array((text + "\n").utf8)) }
-    func note(_ text: String) { err(Array((text + "\n").utf8)) }
+    /// Lines for people. Nothing in them but line feeds moves the cursor; the colour is put around them here.
+    func print(_ text: String, _ style: Style? = nil) throws(OutputFailure) {
+        let text = text.harmlessLines
+        try out(Array(((style.map { paint(text, $0, on: outIsTerminal) } ?? text) + "\n").utf8))
+    }
+
+    /// Lines for people, in which ``paint(_:_:on:)`` may have coloured words.
+    func note(_ text: String) { err(Array((harmlessButPaint(text) + "\n").utf8)) }
+
+    /// One line from the program itself: a warning, or what it does.
+    func say(_ text: String) { err(Array(("larder: " + text.harmless + "\n").utf8)) }
 
     /// An error for people: what was wrong and, on a line of its own, what to do.
     func fail(_ message: String, hint: String? = nil) {
-        note(paint("larder:", .red, on: errIsTerminal) + " " + message)
-        if let hint { note("  " + hint) }
+        note(paint("larder:", .red, on: errIsTerminal) + " " + message.harmless)
+        if let hint { note("  " + hint.harmless) }
     }
 
-    enum Style: String {
+    enum Style: String, CaseIterable {
         case red = "31"
         case green = "32"
         case yellow = "33"
@@ -66,6 +76,18 @@ struct Console: Sendable {
 
     func paint(_ text: String, _ style: Style, on terminal: Bool) -> String {
         hasColor(terminal) ? "\u{1b}[\(style.rawValue)m\(text)\u{1b}[0m" : text
+    }
+
+    /// Lets the sequences of `paint` through, where there are any, and no other.
+    private func harmlessButPaint(_ text: String) -> String {
+        guard hasColor(errIsTerminal) else { return text.harmlessLines }
+        let paints = Style.allCases.map { "[\($0.rawValue)m" } + ["[0m"]
+        let pieces = text.split(separator: "\u{1b}", omittingEmptySubsequences: false)
+        return pieces[0].description.harmlessLines
+            + pieces.dropFirst().map { piece in
+                let isOurs = paints.contains { piece.hasPrefix($0) }
+                return (isOurs ? "\u{1b}" : "\u{FFFD}") + String(piece).harmlessLines
+            }.joined()
     }
 
     /// `NO_COLOR` (not empty) and `TERM=dumb` turn colour off where `--color` does not say otherwise.

@@ -39,7 +39,7 @@ enum LoaderSetup {
         let directory = try directory ?? arguments.string("cache") ?? "cache"
         configuration.cacheDirectory = directory
         let isQuiet = try arguments.flag("quiet")
-        configuration.onCacheWarning = { if !isQuiet { console.note("larder: " + $0) } }
+        configuration.onCacheWarning = { if !isQuiet { console.say($0) } }
         do throws(ImageError) { return try ImageLoader(configuration) } catch {
             throw CommandFailure("the cache directory \(directory) cannot be used: \(error.details.detail)")
         }

@@ -1,4 +1,5 @@
 import Larder
+import LarderPrefetch
 
 /// What stands on the terminal: a pure picture of the list's state, so that it can be tested without a terminal.
 struct BrowseScreen {
@@ -112,9 +113,9 @@ struct BrowseScreen {
         }
     }
 
-    /// Control characters become spaces: a title must not move the cursor.
+    /// As much of a text as fits; it must not move the cursor.
     private func cut(_ text: String, _ width: Int) -> String {
-        let plain = String(text.map { $0.unicodeScalars.allSatisfy { $0.value >= 32 && $0.value != 127 } ? $0 : " " })
+        let plain = text.harmless
         guard plain.count > width else { return plain }
         return width > 1 ? plain.prefix(width - 1) + "…" : ""
     }

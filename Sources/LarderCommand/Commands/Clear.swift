@@ -53,7 +53,7 @@ struct ClearCommand: Sendable {
             if targets.isEmpty { gone = tier.clear(progress: report) }
             for target in targets {
                 let count = tier.clear(urls: target.keys)
-                if count == 0, !session.isQuiet { console.note("larder: nothing was stored of \(target.name)") }
+                if count == 0, !session.isQuiet { console.say("nothing was stored of \(target.name)") }
                 gone += count
                 guard report(.init(done: gone, total: nil, bytes: 0)) else { break }
             }

@@ -127,7 +127,7 @@ struct GetCommand: Sendable {
         ]
         if image.isStale { parts.append("stale") }
         if let file = image.file { parts.append(file) }
-        try console.print("\(row.url): " + parts.joined(separator: ", "))
+        try console.print("\(row.url): \(parts.joined(separator: ", "))".harmless)
     }
 
     private static func isDirectory(_ path: String) -> Bool {

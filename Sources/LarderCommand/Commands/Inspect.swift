@@ -57,8 +57,7 @@ struct InspectCommand: Sendable {
                 try console.out(InspectionText.json(name, facts))
             } else if !isQuiet {
                 let text = InspectionText.line(name, facts, in: console.language)
-                let style: Console.Style? = facts.isValid ? nil : .red
-                try console.print(style.map { console.paint(text, $0, on: console.outIsTerminal) } ?? text)
+                try console.print(text.harmless, facts.isValid ? nil : .red)
             }
         }
         return invalid == 0 ? .success : .someFailed

@@ -95,7 +95,7 @@ struct ListCommand: Sendable {
         let size = row.width.flatMap { width in row.height.map { "\(width) x \($0)" } } ?? "-"
         let variant = row.variant.map { " [\($0)]" } ?? ""
         return right(UpkeepText.bytes(row.length), 8) + "  " + right(size, 13) + "  " + left(row.format ?? "-", 4)
-            + "  " + UpkeepText.day(row.storedAt) + "  " + UpkeepText.harmless(row.url + variant)
+            + "  " + UpkeepText.day(row.storedAt) + "  " + (row.url + variant).harmless
             + (row.isPrivate ? " (private)" : "")
     }
 

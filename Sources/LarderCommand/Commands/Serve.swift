@@ -96,7 +96,7 @@ private struct ServeCommand {
             }
         }
         if try !arguments.flag("quiet") {
-            for socket in sockets { console.note("larder: serving \(directory) at http://\(socket.address)/") }
+            for socket in sockets { console.say("serving \(directory) at http://\(socket.address)/") }
         }
         let signal = try await failing { () async throws(ImageError) in try await service.run() }
         await network?.workers?.stop()
@@ -169,7 +169,7 @@ private struct ServeCommand {
         configuration.creates = false
         if let bytes = loading.maxCacheBytes { configuration.maximumBytes = Int64(bytes) }
         if let age = loading.maxCacheAge { configuration.maximumAge = Int64(age) }
-        configuration.warnings = { [console] in console.note("larder: \($0)") }
+        configuration.warnings = { [console] in console.say($0) }
         do throws(ImageError) { return try DiskTier(directory: directory, configuration: configuration) } catch {
             throw CommandFailure(error.details.detail)
         }

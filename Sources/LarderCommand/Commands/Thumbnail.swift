@@ -182,7 +182,7 @@ struct ThumbnailCommand: Sendable {
             if isJSON { return try console.out(Self.json(file, made, nil)) }
             guard !isQuiet else { return }
             for one in made {
-                try console.print("\(one.path): \(one.width) x \(one.height), \(Amount.bytes(one.bytes))")
+                try console.print("\(one.path.harmless): \(one.width) x \(one.height), \(Amount.bytes(one.bytes))")
             }
         case .failure(let error):
             if isJSON { return try console.out(Self.json(file, [], error)) }

@@ -60,7 +60,7 @@ struct VerifyCommand: Sendable {
     }
 
     private static func text(_ finding: CacheVerification.Finding) -> String {
-        "\(UpkeepText.harmless(finding.file)): \(finding.problem)" + (finding.isRepaired ? " (repaired)" : "")
+        "\(finding.file.harmless): \(finding.problem)" + (finding.isRepaired ? " (repaired)" : "")
     }
 
     private static func text(_ found: CacheVerification, repaired: Bool) -> String {

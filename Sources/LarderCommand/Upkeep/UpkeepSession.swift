@@ -28,7 +28,7 @@ final class UpkeepSession: Sendable {
         // Which limits hold is for those to say who store: looking after a directory must not shrink it.
         configuration.maximumBytes = .max
         configuration.maximumCount = .max
-        configuration.warnings = { if !isQuiet { console.note("larder: " + $0) } }
+        configuration.warnings = { if !isQuiet { console.say($0) } }
         do throws(ImageError) {
             tier = try DiskTier(directory: directory, configuration: configuration)
         } catch {

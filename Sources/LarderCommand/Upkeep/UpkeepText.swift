@@ -15,18 +15,6 @@ enum UpkeepText {
 
     static func bytes(_ count: Int64) -> String { Amount.bytes(Int(clamping: count)) }
 
-    /// A key of the caller's or an old file may hold anything: nothing of it may move the cursor.
-    static func harmless(_ text: String) -> String {
-        var result = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: result.append("\u{FFFD}")
-            default: result.append(scalar)
-            }
-        }
-        return String(result)
-    }
-
     /// The day of a time: `2026-01-15`.
     static func day(_ time: Timestamp) -> String { String(time.iso8601Held.prefix(10)) }
 }

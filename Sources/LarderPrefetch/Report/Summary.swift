@@ -84,9 +84,10 @@ package struct Summary: Sendable {
             lines.append("  " + paint("failed", "red") + "  " + codes.joined(separator: ", "))
         }
         for sample in tally.samples {
-            lines.append("          row \(sample.row) \(sample.result.code ?? ""): \(Self.shortened(sample.url))")
+            lines.append(
+                "          row \(sample.row) \(sample.result.code ?? ""): \(Self.shortened(sample.url.harmless))")
             if let message = sample.result.message(in: language) {
-                lines.append("          " + paint("  " + message, "dim"))
+                lines.append("          " + paint("  " + message.harmless, "dim"))
             }
         }
         let shown = tally.samples.count
@@ -97,7 +98,7 @@ package struct Summary: Sendable {
 
     /// The slowest hosts, a line each.
     package var slowestHosts: [String] {
-        slowest.map { "  \($0.host): \(Amount.time($0.seconds)) a row, \(Amount.count($0.rows)) rows" }
+        slowest.map { "  \($0.host.harmless): \(Amount.time($0.seconds)) a row, \(Amount.count($0.rows)) rows" }
     }
 
     private static func shortened(_ url: String) -> String { url.count > 100 ? url.prefix(99) + "…" : url }
