@@ -100,5 +100,9 @@ struct Console: Sendable {
     }
 
     /// Columns of the terminal; 80 where it cannot be told.
-    var width: Int { columns() ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80 }
+    var width: Int {
+        if let columns = columns() { return columns }
+        guard let columns = environment["COLUMNS"].flatMap({ Int($0) }), columns > 0 else { return 80 }
+        return columns
+    }
 }

@@ -115,6 +115,12 @@ import Testing
         #expect(line.contains("50/1"))
     }
 
+    @Test(arguments: [-3, 0, 1]) func noWidthIsTooSmall(columns: Int) async {
+        let display = ProgressDisplay(.line, console(columns: columns), expected: 1000, time: time)
+        await show(display, every: 0.2, [{ finish(30) }, { finish(20, code: "http_status") }])
+        #expect(kept.err == "\r\u{1b}[K\r\u{1b}[K\r\u{1b}[K")
+    }
+
     @Test func failuresAreRed() async {
         let display = ProgressDisplay(.line, console(columns: 100), time: time)
         await show(display, every: 0.2, [{ finish(1, code: "timed_out") }])
@@ -131,6 +137,6 @@ import Testing
     @Test func theWidthIsTheTerminals() {
         #expect(console(["COLUMNS": "70"], columns: 120).width == 120)
         #expect(console(["COLUMNS": "70"]).width == 70)
-        #expect(console(["COLUMNS": "wide"]).width == 80)
+        for columns in ["wide", "0", "-3", ""] { #expect(console(["COLUMNS": columns]).width == 80) }
     }
 }

@@ -53,7 +53,7 @@ package struct ProgressLine: Sendable {
             if room >= 8 { plain = bar(Double(tally.total) / Double(expected), min(room, 30)) + "  " + plain }
         }
         let room = width - 1 - plain.count
-        if room < 0 { return String(plain.prefix(width - 1)) }
+        if room < 0 { return String(plain.prefix(max(0, width - 1))) }
         return plain + paint(String(failures.prefix(room)), "red")
     }
 
