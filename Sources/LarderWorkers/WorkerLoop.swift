@@ -13,14 +13,13 @@ package enum WorkerLoop {
     }
 
     /// Makes this process a worker: it dies with its coordinator, leaves no core file, is limited to `dataBytes` of
-    /// data segment, leaves signals from the terminal to its coordinator, and keeps standard output for its lines.
+    /// data segment, leaves signals from the terminal (a hang-up too: under `nohup` the coordinator lives on) to its
+    /// coordinator, and keeps standard output for its lines.
     /// Whatever else is printed goes to standard error, and nowhere unless `isVerbose`: the last words of a process
     /// that a server has ended are of no use to the user, whose report names the row.
     package static func become(isVerbose: Bool = false, dataBytes: UInt64 = 1 << 30) -> Channel? {
         guard larder_become_worker(dataBytes) == 0 else { return nil }
-        signal(SIGINT, SIG_IGN)
-        signal(SIGTERM, SIG_IGN)
-        signal(SIGPIPE, SIG_IGN)
+        for number in [SIGINT, SIGTERM, SIGHUP, SIGPIPE] { signal(number, SIG_IGN) }
         let output = fcntl(1, F_DUPFD_CLOEXEC, 3)
         let log = fcntl(2, F_DUPFD_CLOEXEC, 3)
         let nowhere = isVerbose ? 2 : open("/dev/null", O_WRONLY | O_CLOEXEC)

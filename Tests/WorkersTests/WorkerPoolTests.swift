@@ -81,6 +81,17 @@ import Testing
         await pool.stop()
     }
 
+    /// A coordinator under `nohup` lives on when its terminal goes, and its workers with it.
+    @Test(arguments: [SIGHUP, SIGINT, SIGTERM]) func signalsOfTheTerminalAreForTheCoordinator(number: Int32) async {
+        let pool = Self.pool(workers: 1)
+        let first = Self.word(await Self.run(pool, "pid"))
+        for process in pool.processIDs { kill(process, number) }
+        let second = Self.word(await Self.run(pool, "pid"))
+        #expect(first != nil && first == second, "the same process answers")
+        #expect(pool.deaths == 0)
+        await pool.stop()
+    }
+
     @Test func aKilledWorkerIsForgivenFourTimes() async {
         let pool = Self.pool(workers: 1)
         #expect(await Self.run(pool, "kill") == .crashed(.signal(SIGKILL), workers: 5))
