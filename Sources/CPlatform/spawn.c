@@ -23,7 +23,7 @@ int larder_spawn(const char *path, char *const arguments[], char *const environm
     sigset_t every, none;
     sigfillset(&every);
     sigemptyset(&none);
-    // The descriptors may be 0 or 1 themselves only where the caller has closed its own: it has not.
+    // The descriptors are not 0 or 1 themselves: a program that starts workers has these open, as larder sees to.
     if ((status = posix_spawn_file_actions_adddup2(&actions, input, 0)) == 0 &&
         (status = posix_spawn_file_actions_adddup2(&actions, output, 1)) == 0 &&
         (status = posix_spawn_file_actions_addclosefrom_np(&actions, 3)) == 0 &&

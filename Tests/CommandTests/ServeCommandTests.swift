@@ -29,7 +29,7 @@ import Testing
     @Test func itServesOnTheSocketOfSystemdReloadsItsKeysAndEndsInGoodOrder() async throws {
         let news = try NewsSocket(path: folder("news"))
         let listener = try HandedSocket()
-        let server = try ServedProcess(
+        let server = try ProgramProcess(
             [
                 "serve", folder("cache"), "--token-file", folder("token"), "--access-log", folder("access.log"),
                 "--port", "1",
@@ -69,9 +69,9 @@ import Testing
     }
 
     @Test func otherMachinesAreNotServedWithoutASecret() async throws {
-        let server = try ServedProcess(["serve", folder("cache"), "--host", "0.0.0.0", "--port", "0"])
+        let server = try ProgramProcess(["serve", folder("cache"), "--host", "0.0.0.0", "--port", "0"])
         #expect(await server.ended() == 2)
-        let fetching = try ServedProcess(["serve", folder("cache"), "--fetch", "--port", "0"])
+        let fetching = try ProgramProcess(["serve", folder("cache"), "--fetch", "--port", "0"])
         #expect(await fetching.ended() == 2)
     }
 
@@ -82,7 +82,7 @@ import Testing
         let pictures = (1...4).map { SampleImage.png(200 + $0) }
         for (index, picture) in pictures.enumerated() { origin.on("/\(index).png", .gated(picture, at: gate)) }
         let listener = try HandedSocket()
-        let server = try ServedProcess(
+        let server = try ProgramProcess(
             ["serve", folder("cache"), "--fetch", "--allow-host", "127.0.0.1", "--fetch-workers", "1", "--port", "1"],
             environment: ["LISTEN_FDS": "1"], third: listener.descriptor)
         let port = listener.port
@@ -183,51 +183,5 @@ private final class NewsSocket: Sendable {
             }.start()
         }
         try #require(isThere, "\(line) was never told")
-    }
-}
-
-/// The program under test, with a descriptor as its third.
-private final class ServedProcess: Sendable {
-    private let pid: pid_t
-    private let isReaped = Lock(false)
-
-    init(_ arguments: [String], environment: [String: String] = [:], third: Int32? = nil) throws {
-        let program = Bundle.main.executableURL!.deletingLastPathComponent().appendingPathComponent("larder").path
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        if let third { posix_spawn_file_actions_adddup2(&actions, third, 3) }
-        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-        // Only the process itself knows the number that LISTEN_PID wants.
-        let words = ["/bin/sh", "-c", "LISTEN_PID=$$ exec \"$0\" \"$@\"", program] + arguments
-        var settings = ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"]
-        settings += environment.map { "\($0.key)=\($0.value)" }
-        var argv = words.map { strdup($0) } + [nil]
-        var envp = settings.map { strdup($0) } + [nil]
-        defer { for text in argv + envp { free(text) } }
-        var child: pid_t = 0
-        try #require(posix_spawn(&child, "/bin/sh", &actions, nil, &argv, &envp) == 0)
-        pid = child
-    }
-
-    deinit {
-        guard !isReaped.withLock({ $0 }) else { return }
-        kill(pid, SIGKILL)
-        waitpid(pid, nil, 0)
-    }
-
-    func signal(_ number: Int32) { kill(pid, number) }
-
-    /// The exit status.
-    func ended() async -> Int32 {
-        let (pid, isReaped) = (pid, isReaped)
-        return await withHandover { continuation in
-            Thread {
-                var status: Int32 = 0
-                waitpid(pid, &status, 0)
-                isReaped.withLock { $0 = true }
-                continuation.resume(returning: status & 0x7f == 0 ? (status >> 8) & 0xff : -(status & 0x7f))
-            }.start()
-        }
     }
 }
