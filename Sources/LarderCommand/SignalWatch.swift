@@ -1,8 +1,10 @@
 import Dispatch
 import Foundation
 import Larder
+import LarderWorkers
 
 /// SIGINT and SIGTERM end a command in an orderly way: the first one asks, the second one does not wait.
+/// One that was ignored when the program was started stays ignored.
 final class SignalWatch: Sendable {
     private let sources = Lock<[any DispatchSourceSignal]>([])
     private let first = Lock<Int32?>(nil)
@@ -19,7 +21,7 @@ final class SignalWatch: Sendable {
         self.onFirst = onFirst
         self.onSecond = onSecond
         let queue = DispatchQueue(label: "larder.signals")
-        for number in signals {
+        for number in signals where !InheritedSignals.ignored.contains(number) {
             // A dispatch source only watches: the signal's own effect must be turned off.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)

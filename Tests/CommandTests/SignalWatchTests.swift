@@ -44,37 +44,33 @@ import Testing
     }
 
     /// The whole program: what was under way is reported as cancelled, what had not begun is not.
-    @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)]) func aSignalCompletesTheReport(number: Int32, status: Int)
-        async throws
-    {
-        let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-            .appendingPathComponent("larder")
-        try #require(FileManager.default.isExecutableFile(atPath: program.path))
+    @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
+    func aSignalCompletesTheReport(number: Int32, status: Int32) async throws {
+        try await completesTheReport(after: [number], status)
+    }
+
+    /// As a script's jobs in the background are told to be deaf to Ctrl-C.
+    @Test func aSignalThatWasIgnoredFromTheStartStaysIgnored() async throws {
+        try await completesTheReport(after: [SIGINT, SIGTERM], 143, prelude: "trap '' INT")
+    }
+
+    private func completesTheReport(after signals: [Int32], _ status: Int32, prelude: String = "") async throws {
         let origin = try Origin()
         origin.on("/held.png", OriginReply([.hold]))
-        let directory = TemporaryDirectory()
+        let folder = TemporaryDirectory()
         let list = (1...9).map { origin.url("/held.png").absoluteString + "?\($0)" }.joined(separator: "\n")
-        try list.write(toFile: directory.path + "/urls.txt", atomically: false, encoding: .utf8)
-        let process = Process()
-        process.executableURL = program
-        process.arguments = [
-            "prefetch", directory.path + "/urls.txt", "--cache", directory.path + "/cache", "--workers", "0",
-            "-j", "1", "--per-host", "1", "--report", directory.path + "/report.jsonl", "--json", "--max-time", "5",
-            "--retry", "0",
-        ]
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
+        try list.write(toFile: folder("urls.txt"), atomically: false, encoding: .utf8)
+        let process = try ProgramProcess(
+            [
+                "prefetch", folder("urls.txt"), "--cache", folder("cache"), "--workers", "0", "-j", "1", "--per-host",
+                "1", "--report", folder("report.jsonl"), "--json", "--max-time", "5", "--retry", "0",
+            ], prelude: prelude, redirections: ">\(folder("summary"))")
         _ = await origin.requests(atLeast: 1)
-        kill(process.processIdentifier, number)
-        let summary = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationReason == .exit)
-        #expect(process.terminationStatus == status)
+        for number in signals { process.signal(number) }
+        #expect(await process.ended() == status)
+        let summary = try String(contentsOfFile: folder("summary"), encoding: .utf8)
         #expect(summary.contains(#""interrupted":true"#))
-        let report = try String(contentsOfFile: directory.path + "/report.jsonl", encoding: .utf8)
-            .split(separator: "\n")
+        let report = try String(contentsOfFile: folder("report.jsonl"), encoding: .utf8).split(separator: "\n")
         #expect((1..<9).contains(report.count), "some of the rows had not begun")
         #expect(report.allSatisfy { $0.contains(#""code":"cancelled""#) })
         #expect(summary.contains(#""total":\#(report.count),"#))

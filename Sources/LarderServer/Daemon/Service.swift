@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Larder
+import LarderWorkers
 
 /// A server's life as a process: it listens, tells the service manager, obeys signals, and ends in good order.
 package struct Service: Sendable {
@@ -84,7 +85,7 @@ private final class Signals: @unchecked Sendable {
         self.stream = stream
         self.continuation = continuation
         let queue = DispatchQueue(label: "larder.signals")
-        sources = numbers.map { number in
+        sources = numbers.filter { !InheritedSignals.ignored.contains($0) }.map { number in
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { continuation.yield(number) }
