@@ -32,25 +32,32 @@ final class ProgressDisplay: Sendable {
 
     /// Shows what `counts` says until the task is cancelled.
     func run(_ counts: @Sendable () -> (tally: Tally, underWay: Int)) async {
-        guard mode != .none else { return }
-        let interval = mode == .line ? 0.2 : 10
-        while true {
-            do { try await time.sleep(seconds: interval) } catch { break }
-            show(counts())
-        }
-        if mode == .line { console.err(Array("\r\u{1b}[K".utf8)) }
+        await mode.show(on: console, time: time) { text(counts()) }
     }
 
-    private func show(_ counts: (tally: Tally, underWay: Int)) {
+    private func text(_ counts: (tally: Tally, underWay: Int)) -> String {
         let now = Double(time.monotonic) / 1e9
-        let text = line.withLock { line in
+        return line.withLock { line in
             line.note(counts.tally, now: now)
-            guard mode == .line else { return line.plainText(counts.tally) + "\n" }
-            return "\r"
-                + line.text(counts.tally, underWay: counts.underWay, width: console.width) { text, style in
-                    style == "red" ? console.paint(text, .red, on: true) : text
-                } + "\u{1b}[K"
+            guard mode == .line else { return line.plainText(counts.tally) }
+            return line.text(counts.tally, underWay: counts.underWay, width: console.width) { text, style in
+                style == "red" ? console.paint(text, .red, on: true) : text
+            }
         }
-        console.err(Array(text.utf8))
+    }
+}
+
+extension ProgressDisplay.Mode {
+    /// Shows what `text` gives, now and then, until the task is cancelled; nil where there is nothing to show yet. A line
+    /// that is written over is taken away at the end.
+    func show(on console: Console, time: any TimeSource = SystemTime(), _ text: @Sendable () -> String?) async {
+        guard self != .none else { return }
+        var isShown = false
+        while (try? await time.sleep(seconds: self == .line ? 0.2 : 10)) != nil {
+            guard let text = text() else { continue }
+            console.err(Array((self == .line ? "\r\(text)\u{1b}[K" : text + "\n").utf8))
+            isShown = true
+        }
+        if isShown, self == .line { console.err(Array("\r\u{1b}[K".utf8)) }
     }
 }

@@ -49,7 +49,9 @@ final class UpkeepSession: Sendable {
         _ what: String, _ body: @escaping @Sendable (DiskTier, UpkeepProgress.Report) throws(ImageError) -> Success
     ) async throws -> Success {
         let latest = Lock<UpkeepProgress?>(nil)
-        let showing = Task { await show(what, latest) }
+        let showing = Task {
+            await mode.show(on: console) { latest.withLock { $0 }.map { UpkeepText.progress($0, what) } }
+        }
         defer { showing.cancel() }
         do throws(ImageError) {
             let result = try await executor.run { [self] () throws(ImageError) in
@@ -73,17 +75,4 @@ final class UpkeepSession: Sendable {
 
     /// Writes what the index is behind and lets go of the directory.
     func close() async { await executor.perform { [tier] in tier.close() } }
-
-    private func show(_ what: String, _ latest: Lock<UpkeepProgress?>) async {
-        guard mode != .none else { return }
-        let interval = mode == .line ? 0.2 : 10
-        var shown = false
-        while (try? await SystemTime().sleep(seconds: interval)) != nil {
-            guard let progress = latest.withLock({ $0 }) else { continue }
-            let text = UpkeepText.progress(progress, what)
-            console.err(Array((mode == .line ? "\r\(text)\u{1b}[K" : text + "\n").utf8))
-            shown = true
-        }
-        if shown, mode == .line { console.err(Array("\r\u{1b}[K".utf8)) }
-    }
 }
