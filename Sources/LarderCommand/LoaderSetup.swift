@@ -44,4 +44,11 @@ enum LoaderSetup {
             throw CommandFailure("the cache directory \(directory) cannot be used: \(error.details.detail)")
         }
     }
+
+    /// Refuses a directory that cannot be written, where what is fetched is to be kept in it.
+    static func checkThatItKeeps(_ loader: ImageLoader, _ loading: LoadingOptions) throws(CommandFailure) {
+        if case .offlineOnly = loading.policy { return }
+        guard let disk = loader.disk, let reason = disk.readOnlyReason else { return }
+        throw CommandFailure("the cache directory \(disk.path) cannot be written: \(reason)")
+    }
 }

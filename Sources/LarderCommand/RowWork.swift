@@ -11,12 +11,16 @@ struct RowWork: Sendable {
     private let loader: ImageLoader
     private let workers: WorkerRunner?
     private let syncs: Bool
+    /// Whether the images are wanted in the cache: those that are exported are kept elsewhere.
+    private let keeps: Bool
 
     init(
         _ arguments: Arguments, _ loading: LoadingOptions, _ job: PrefetchJob.Configuration, _ console: Console
     ) throws {
         syncs = try !arguments.flag("no-sync")
+        keeps = try arguments.string("export") == nil
         loader = try Self.loader(arguments, loading, console, parallel: job.most, perHost: job.perHost)
+        if keeps { try LoaderSetup.checkThatItKeeps(loader, loading) }
         var job = job
         let local = try LoaderRunner(loader, configuration: Self.configuration(arguments, loading))
         let count = try Self.workers(arguments, loading, job)
@@ -46,12 +50,17 @@ struct RowWork: Sendable {
     }
 
     /// After the last row: what was reported as a success survives a power cut from now on.
-    func finish(isInterrupted: Bool) async {
+    ///
+    /// - Returns: how many of the job's images had to leave the cache again.
+    func finish(_ outcome: PrefetchJob.Outcome) async -> Int {
         await workers?.stop()
-        await BlockingExecutor(name: "larder-close", width: 1).perform { [loader, syncs] in
+        return await BlockingExecutor(name: "larder-close", width: 1).perform { [loader, syncs, keeps] in
             loader.disk?.flush()
+            let isInterrupted = outcome.stop == .interrupted
             if syncs, !isInterrupted { loader.disk?.sync() }
+            let evicted = keeps ? loader.disk.map { outcome.kept.evicted(from: $0) } ?? 0 : 0
             loader.disk?.close()
+            return evicted
         }
     }
 

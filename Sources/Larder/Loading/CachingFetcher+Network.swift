@@ -106,7 +106,9 @@ extension CachingFetcher {
         }
         guard let entry else { return nil }
         configuration.observer?(.revalidated, plan.key)
-        return FetchResult(.entry(entry), source: .revalidated, status: 304)
+        var result = FetchResult(.entry(entry), source: .revalidated, status: 304)
+        result.isUnkept = !entry.isStored
+        return result
     }
 
     // MARK: What stands in

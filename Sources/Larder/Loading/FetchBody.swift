@@ -75,6 +75,9 @@ struct FetchBody {
         }
         var result = FetchResult(payload, source: .network, status: metadata.status)
         result.bytes = whole
+        if disk != nil {
+            if case .entry(let entry) = payload { result.isUnkept = !entry.isStored } else { result.isUnkept = true }
+        }
         return result
     }
 

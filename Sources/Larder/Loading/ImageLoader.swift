@@ -138,13 +138,23 @@ public final class ImageLoader: Sendable {
             let (made, placeholder) =
                 sizes.isEmpty
                 ? ([], nil) : try await thumbnails(sizes, of: original, priority: SharedPriority(request.priority))
+            let file = await file(of: original, isUnkept: fetched.isUnkept)
             return StoredImage(
-                header: original.header, file: original.entry.flatMap { $0.isStored ? $0.file : nil },
+                header: original.header, file: file, isUnkept: fetched.isUnkept && file == nil,
                 bytes: fetched.payloadLength, sha256: fetched.sha256, source: fetched.source, status: fetched.status,
                 isStale: fetched.isStale, attempts: fetched.attempts, thumbnails: made, placeholder: placeholder,
                 payload: { () throws(ImageError) in try original.payload() })
         } catch {
             throw error.at(request.url)
+        }
+    }
+
+    /// Where the original lies on disk; nil where it does not.
+    private func file(of original: Original, isUnkept: Bool) async -> String? {
+        guard isUnkept else { return original.entry.flatMap { $0.isStored ? $0.file : nil } }
+        // The same bytes may lie there all the same: those that a 304 confirmed, or another process's.
+        return await files.perform { [disk] in
+            disk?.entry(only: original.key).flatMap { $0.sha256 == original.sha256 ? $0.file : nil }
         }
     }
 

@@ -3,6 +3,8 @@ package struct StoredImage: Sendable {
     package let header: ImageHeader
     /// Relative to the cache directory; nil where the image may not be stored or could not be.
     package let file: String?
+    /// Whether it was to be stored and could not be: the directory has no room or cannot be written.
+    package let isUnkept: Bool
     package let bytes: Int
     /// 32 bytes.
     package let sha256: [UInt8]

@@ -17,7 +17,10 @@ extension Command {
                 completion: .file),
             .value("sha256", "HEX", "refuse other bytes than these"),
         ] + LoadingOptions.table,
-        details: ["What is fresh in the cache is not fetched. `--json` prints a line as in prefetch's report."],
+        details: [
+            "What is fresh in the cache is not fetched. `--json` prints a line as in prefetch's report. Without `-o`, an "
+                + "image that the cache cannot take is a failure: `cache_unavailable`."
+        ],
         run: { arguments, console in try await GetCommand(arguments, console).run() })
 }
 
@@ -53,6 +56,7 @@ struct GetCommand: Sendable {
             throw UsageError("-o must name a directory for several URLs: \(output)")
         }
         let loader = try LoaderSetup.loader(arguments, loading, console)
+        if output == nil { try LoaderSetup.checkThatItKeeps(loader, loading) }
         let executor = BlockingExecutor(name: "larder-output", width: 1)
         let working = Task {
             var failures = 0
@@ -93,7 +97,12 @@ struct GetCommand: Sendable {
                 }
             }
         } catch {
-            try show(row, failure: error)
+            try show(row, failure: RowError(error), error.message(in: console.language))
+            return false
+        }
+        if output == nil, image.isUnkept {
+            let error = RowError.notKept
+            try show(row, failure: error, console.language.translating(error.message))
             return false
         }
         if output == "-" { try console.out(bytes) }
@@ -101,16 +110,14 @@ struct GetCommand: Sendable {
         return true
     }
 
-    private func show(_ row: Row, failure error: ImageError) throws {
+    private func show(_ row: Row, failure error: RowError, _ message: String) throws {
         if isJSON {
             var line: [UInt8] = []
-            ReportLine.append(row, .failure(RowError(error), attempts: 1), to: &line)
+            ReportLine.append(row, .failure(error, attempts: 1), to: &line)
             return try console.out(line)
         }
-        let detail = error.details.detail
         console.fail(
-            "\(row.url): \(error.message(in: console.language))",
-            hint: detail.isEmpty ? nil : "\(error.code): \(detail)")
+            "\(row.url): \(message)", hint: error.detail.isEmpty ? nil : "\(error.code): \(error.detail)")
     }
 
     private func show(_ row: Row, _ image: StoredImage) throws {

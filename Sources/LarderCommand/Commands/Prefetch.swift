@@ -31,6 +31,11 @@ extension Command {
             "The line of a failure repeats what the record asked for, `\"wanted\":{\"sha256\":…,\"priority\":…,"
                 + "\"sizes\":[…]}`, as far as it did: with it, `--retry-failed REPORT` needs no manifest. Without a "
                 + "manifest, a `bad_row` stays one, and so does a `hash_mismatch` whose line has no `wanted`.",
+            "A row is a success when its image is in the cache, or when its server forbids to keep it (`no-store`; such a "
+                + "row has no `file`). Where the cache cannot take an image, the row fails as `cache_unavailable`, and a "
+                + "directory that cannot be written is exit status 2 at once. Where `--max-size` or a full disk makes images "
+                + "of the run leave the cache again, the summary counts them (`evicted`) and the exit status is 1. With "
+                + "`--export` the images are kept there, and the cache need not hold them.",
             "Ctrl-C or SIGTERM completes report and summary: rows under way are `cancelled`, rows that had not begun "
                 + "are absent. A second Ctrl-C ends at once. Running the same command again fetches what is missing.",
             "A host that answers nothing and lets three requests time out is given up for 30 seconds: its rows fail as "
@@ -118,8 +123,9 @@ struct PrefetchCommand: Sendable {
         counting?.stop()
         showing.cancel()
         await showing.value
-        await work.finish(isInterrupted: outcome.stop == .interrupted)
-        return try conclude(outcome, signals.status)
+        var summary = Summary(outcome)
+        summary.evicted = await work.finish(outcome)
+        return try conclude(outcome, summary, signals.status)
     }
 
     // MARK: Before
@@ -250,8 +256,9 @@ struct PrefetchCommand: Sendable {
         return .success
     }
 
-    private func conclude(_ outcome: PrefetchJob.Outcome, _ signal: ExitStatus?) throws -> ExitStatus {
-        let summary = Summary(outcome)
+    private func conclude(
+        _ outcome: PrefetchJob.Outcome, _ summary: Summary, _ signal: ExitStatus?
+    ) throws -> ExitStatus {
         switch outcome.stop {
         // The images that were fetched stay, and how that went is said and told.
         case .report(let failure) where failure != .readerGone:

@@ -37,6 +37,7 @@ struct JobState: Sendable {
     /// Nothing counts any more.
     private(set) var isClosed = false
     private(set) var tally = Tally()
+    private(set) var kept = KeptFiles()
     private(set) var hostTimes = HostTimes()
     private var index = DuplicateIndex()
     /// Work that is under way, and the rows that wait for the same result. Not by the rows' numbers: rows that come
@@ -106,6 +107,7 @@ struct JobState: Sendable {
         var repetitions: [Item] = []
         for row in rows {
             finish(row.item, row.result, writes, &lines)
+            if row.item.duplicateOf == nil { kept.note(row.result) }
             guard row.item.duplicateOf == nil, let identity = row.item.identity else { continue }
             if let place = row.place { index.set(place: place, of: identity) }
             let waiters = open.removeValue(forKey: identity) ?? []

@@ -4,8 +4,8 @@ import LarderWorkers
 /// Runs every row of a source and reports each exactly once.
 ///
 /// Memory is bounded by the window of rows that are begun and not reported yet, whatever the manifest's length;
-/// only 20 bytes a row are kept of what was seen. Rows that the cache can answer pass through at once; the others
-/// wait for their host's turn. Safe from any thread; one job runs once.
+/// only 20 bytes a row are kept of what was seen, and 8 of each image's file. Rows that the cache can answer pass
+/// through at once; the others wait for their host's turn. Safe from any thread; one job runs once.
 package final class PrefetchJob: Sendable {
     package struct Configuration: Sendable {
         /// Rows under way at once. 16 by default.
@@ -49,6 +49,7 @@ package final class PrefetchJob: Sendable {
         package var stop: Stop?
         package var seconds: Double
         package var hostTimes: HostTimes
+        package var kept = KeptFiles()
     }
 
     /// A row on its way through the job.
@@ -119,7 +120,9 @@ package final class PrefetchJob: Sendable {
         }
         let end = time.monotonic
         return state.read {
-            Outcome(tally: $0.tally, stop: $0.stop, seconds: Double(end - $0.begin) / 1e9, hostTimes: $0.hostTimes)
+            Outcome(
+                tally: $0.tally, stop: $0.stop, seconds: Double(end - $0.begin) / 1e9, hostTimes: $0.hostTimes,
+                kept: $0.kept)
         }
     }
 

@@ -123,9 +123,9 @@ package final class FailedRows: RowSource, @unchecked Sendable {
     }
 }
 
-extension [Int] {
+extension Array where Element: Comparable {
     /// Whether a sorted array has the number: a million failed rows cost 8 MB this way.
-    package func containsSorted(_ number: Int) -> Bool {
+    package func containsSorted(_ number: Element) -> Bool {
         var (low, high) = (startIndex, endIndex)
         while low < high {
             let middle = (low + high) / 2

@@ -9,6 +9,8 @@ package struct Summary: Sendable {
     package var isInterrupted: Bool
     /// `--fail-early` ended it.
     package var stoppedEarly: Bool
+    /// Images that had to leave the cache again for others of the same run.
+    package var evicted = 0
     package var slowest: [(host: String, rows: Int, seconds: Double)] = []
 
     package init(_ outcome: PrefetchJob.Outcome) {
@@ -21,10 +23,11 @@ package struct Summary: Sendable {
 
     package var imagesPerSecond: Double { seconds > 0 ? Double(tally.success) / seconds : 0 }
 
-    /// Whether the failures that count leave no success (3), some (1), or there are none (0).
+    /// Whether the failures that count leave no success (3), some (1), or there are none (0). What did not stay in the
+    /// cache is no success of a command that was to bring it there.
     package var exitStatus: Int32 {
         let failures = tally.failure - tally.filtered
-        return failures == 0 ? 0 : tally.success == 0 ? 3 : 1
+        return failures + evicted == 0 ? 0 : tally.success == 0 ? 3 : 1
     }
 
     /// One JSON object on one line.
@@ -50,6 +53,7 @@ package struct Summary: Sendable {
             object.integer(count)
         }
         object.raw("}")
+        if evicted > 0 { object.member("evicted", evicted) }
         if isInterrupted { object.member("interrupted", true) }
         if stoppedEarly { object.member("stopped_early", true) }
         object.raw("}\n")
@@ -82,6 +86,12 @@ package struct Summary: Sendable {
         if tally.failure > 0 {
             let codes = tally.sortedErrors.map { "\(Amount.count($0.count)) \($0.code)" }
             lines.append("  " + paint("failed", "red") + "  " + codes.joined(separator: ", "))
+        }
+        if evicted > 0 {
+            lines.append(
+                "  " + paint("lost", "red")
+                    + "    \(Amount.count(evicted)) of them had to leave the cache again, which is "
+                    + "too small for all: --max-size makes it larger, where the disk has room")
         }
         for sample in tally.samples {
             lines.append(

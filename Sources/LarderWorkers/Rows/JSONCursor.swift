@@ -161,7 +161,7 @@ package struct JSONCursor {
         bytes[at..<at + 4].reduce(0) { $0 << 4 | UInt32(Self.digit($1) ?? 0) }
     }
 
-    private static func digit(_ byte: UInt8) -> UInt8? {
+    static func digit(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
         case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10

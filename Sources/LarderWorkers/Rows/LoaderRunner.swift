@@ -143,7 +143,9 @@ package final class LoaderRunner: RowRunner {
     private func result(
         _ row: Row, _ url: NormalizedURL, _ image: StoredImage, _ sizes: [ThumbnailSize], _ start: UInt64
     ) async throws(RowFailure) -> RowResult {
-        guard configuration.exporter != nil else { return RowResult(image, milliseconds: milliseconds(since: start)) }
+        guard configuration.exporter != nil else {
+            return RowResult(image, milliseconds: milliseconds(since: start), mustBeKept: true)
+        }
         let key = key(url)
         for thumbnail in image.thumbnails {
             guard case .success(let made) = thumbnail.outcome else { continue }
@@ -205,7 +207,9 @@ private struct RowFailure: Error {
 
 extension RowResult {
     /// The result of an image that was stored: a failure where a thumbnail could not be made.
-    package init(_ image: StoredImage, milliseconds: Int = 0) {
+    ///
+    /// - Parameter mustBeKept: whether it is a failure that the cache could not take what may be stored.
+    package init(_ image: StoredImage, milliseconds: Int = 0, mustBeKept: Bool = false) {
         var facts = RowFacts(
             status: image.status, format: image.header.format, width: image.header.width, height: image.header.height,
             orientation: Int(image.header.orientation.rawValue), bytes: image.bytes, sha256: image.sha256,
@@ -214,12 +218,15 @@ extension RowResult {
         facts.attempts = image.attempts
         facts.placeholder = image.placeholder
         facts.milliseconds = milliseconds
-        var failure: RowError?
+        var failure = mustBeKept && image.isUnkept ? RowError.notKept : nil
         for thumbnail in image.thumbnails {
             var line = RowFacts.Thumbnail(size: thumbnail.size.description)
             switch thumbnail.outcome {
             case .success(let made):
                 (line.width, line.height, line.bytes, line.file) = (made.width, made.height, made.bytes, made.file)
+                guard mustBeKept, image.file != nil, made.file == nil else { break }
+                line.error = .notKept
+                failure = failure ?? line.error
             case .failure(let error):
                 line.error = RowError(error)
                 failure = failure ?? line.error

@@ -43,6 +43,27 @@ package struct RowResult: Sendable, Hashable {
         self.tail = tail
     }
 
+    /// The first 16 digits of the name of the image's file; nil where none is named.
+    package var fileNumber: UInt64? {
+        let mark = Self.fileMark
+        return tail.withUnsafeBufferPointer { bytes in
+            guard
+                let start = bytes.indices.first(where: { at in
+                    bytes[at] == mark[0] && bytes[at...].starts(with: mark)
+                })
+            else { return nil }
+            var number: UInt64 = 0
+            // Two digits, a slash, and the others.
+            for byte in bytes[start...].dropFirst(mark.count).prefix(17) where byte != UInt8(ascii: "/") {
+                guard let digit = JSONCursor.digit(byte) else { return nil }
+                number = number << 4 | UInt64(digit)
+            }
+            return number
+        }
+    }
+
+    private static let fileMark = Array("\"file\":\"".utf8)
+
     package var isSuccess: Bool { if case .success = outcome { true } else { false } }
 
     /// The error's code, or nil for a success.
@@ -129,6 +150,14 @@ package struct RowError: Sendable, Hashable {
             isRetryable: error.isRetryable)
         isMalformed = error.details.isMalformed
         if case .httpStatus(let status, _) = error { self.status = status }
+    }
+
+    /// What was fetched and may be stored, and could not be.
+    package static var notKept: RowError {
+        var error = RowError(
+            .cacheUnavailable(.init("it was fetched, but the cache has no room for it or cannot be written")))
+        error.isRetryable = true
+        return error
     }
 
     package static func badRow(_ problem: String) -> RowError {
