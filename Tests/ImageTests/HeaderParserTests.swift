@@ -4,6 +4,17 @@ import Testing
 @testable import Larder
 
 @Suite struct HeaderParserTests {
+    /// A comment of many small blocks is looked at once, however its bytes come.
+    @Test func whatHasBeenPassedOfAGIFIsNotLookedAtAgain() {
+        var gif = Array("GIF89a".utf8) + [4, 0, 4, 0, 0, 0, 0, 0x21, 0xFE]
+        for _ in 0..<1000 { gif += [1, 65] }
+        var reader = GIFHeaderReader()
+        _ = gif.withUnsafeBytes { bytes in
+            #expect(throws: HeaderStop.self) { _ = try reader.read(ByteWindow(bytes), ImageLimits()) }
+        }
+        #expect(reader.position == gif.count)
+    }
+
     /// The header or the error's code, and after how many bytes.
     static func parse(_ bytes: [UInt8], step: Int, limits: ImageLimits = ImageLimits()) -> (result: String, after: Int)
     {

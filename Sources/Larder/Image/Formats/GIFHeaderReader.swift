@@ -3,6 +3,8 @@ struct GIFHeaderReader: HeaderReader {
     private(set) var position = 0
     private var width = 0
     private var height = 0
+    /// Within an extension: `position` is that of a sub-block.
+    private var isInExtension = false
 
     mutating func read(_ bytes: ByteWindow, _ limits: ImageLimits) throws(HeaderStop) -> ImageHeader {
         if position == 0 {
@@ -13,11 +15,19 @@ struct GIFHeaderReader: HeaderReader {
             position = 13 + Self.tableBytes(flags)
         }
         while true {
+            if isInExtension {
+                // One by one: what has been passed is not looked at again when more bytes come.
+                let length = try bytes.u8(position)
+                position += 1 + length
+                isInExtension = length > 0
+                continue
+            }
             switch try bytes.u8(position) {
             case 0x21:
                 // An extension: label, then sub-blocks. The label is followed by a sub-block in any case.
                 _ = try bytes.u8(position + 1)
-                position = try Self.skipSubBlocks(bytes, position + 2)
+                position += 2
+                isInExtension = true
             case 0x2C:
                 let left = try bytes.little(position + 1, 2)
                 let top = try bytes.little(position + 3, 2)

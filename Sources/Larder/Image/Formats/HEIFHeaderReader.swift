@@ -27,10 +27,13 @@ struct HEIFHeaderReader: Sendable {
     private struct Meta {
         private var primary: Int?
         private var properties: [(type: String, body: ByteWindow)] = []
-        /// Indices of properties, counted from 1, in order, for each item.
-        private var associations: [Int: [Int]] = [:]
+        /// Indices of the primary item's properties, counted from 1, in order.
+        private var associations: [Int]?
+        /// More cannot be named.
+        private static let maxProperties = 0x7FFF
 
         init(_ bytes: ByteWindow) throws(HeaderStop) {
+            var tables: [ByteWindow] = []
             // A full box: version and flags first.
             try Self.children(bytes, from: 4) { (type, body) throws(HeaderStop) in
                 switch type {
@@ -38,14 +41,19 @@ struct HEIFHeaderReader: Sendable {
                 case "iprp":
                     try Self.children(body, from: 0) { (type, body) throws(HeaderStop) in
                         switch type {
-                        case "ipco": try Self.children(body, from: 0) { properties.append(($0, $1)) }
-                        case "ipma": try readAssociations(body)
+                        case "ipco":
+                            try Self.children(body, from: 0) {
+                                if properties.count < Self.maxProperties { properties.append(($0, $1)) }
+                            }
+                        case "ipma": tables.append(body)
                         default: break
                         }
                     }
                 default: break
                 }
             }
+            // Which item is the primary one may be said behind them.
+            for table in tables { try readAssociations(table) }
         }
 
         private static func children(
@@ -70,12 +78,12 @@ struct HEIFHeaderReader: Sendable {
                 offset += version < 1 ? 2 : 4
                 let entries = try bytes.u8(offset)
                 offset += 1
-                var indices: [Int] = []
-                for _ in 0..<entries {
-                    indices.append(isWide ? try bytes.u16(offset) & 0x7FFF : try bytes.u8(offset) & 0x7F)
-                    offset += isWide ? 2 : 1
+                if item == primary {
+                    associations = try (0..<entries).map { (index) throws(HeaderStop) in
+                        isWide ? try bytes.u16(offset + 2 * index) & 0x7FFF : try bytes.u8(offset + index) & 0x7F
+                    }
                 }
-                associations[item] = indices
+                offset += entries * (isWide ? 2 : 1)
             }
         }
 
@@ -83,7 +91,7 @@ struct HEIFHeaderReader: Sendable {
             let name = format.rawValue.uppercased()
             // The orientation is always stated: without irot and imir it is upright, whatever EXIF says.
             var header = ImageHeader(format: format, width: 0, height: 0, hasOrientation: true, undecodable: name)
-            guard let primary, let indices = associations[primary] else { throw .corrupt("\(name): no primary item") }
+            guard let indices = associations else { throw .corrupt("\(name): no primary item") }
             for index in indices where index > 0 && index <= properties.count {
                 let (type, body) = properties[index - 1]
                 switch type {
