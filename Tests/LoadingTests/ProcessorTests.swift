@@ -29,6 +29,11 @@ import Testing
         #expect((part.width, part.height) == (8, 4))
         #expect(part.pixel(0, 0) == bitmap.pixel(30, 5))
         #expect(part.pixel(7, 3) == bitmap.pixel(37, 8))
+        // What lies outside is left out.
+        let edge = try CropProcessor(x: -10, y: -2, width: 20, height: 8).process(bitmap)
+        #expect((edge.width, edge.height) == (10, 6))
+        #expect(edge.pixel(9, 5) == bitmap.pixel(9, 5))
+        #expect(try CropProcessor(x: -30, y: 0, width: 20, height: 8).process(bitmap).width == 1)
         let square = try CropProcessor(aspectRatio: 1).process(bitmap)
         #expect((square.width, square.height) == (20, 20))
         #expect(square.pixel(0, 0) == bitmap.pixel(10, 0))

@@ -8,9 +8,10 @@ extension Bitmap {
         let own = ThumbnailSize.Extent(width: width, height: height)
         if plan.scaled == own, plan.window == own { return self }
         try ImageLimits().check(width: plan.window.width, height: plan.window.height)
+        var budget = ImageLimits().maxDecodeBytes
         let resampler = try Resampler(
             width: width, height: height, extent: (Double(width), Double(height)), channels: 4, hasAlpha: hasAlpha,
-            plan: plan, limits: ImageLimits())
+            plan: plan, budget: &budget)
         withPixels { pixels in
             guard let base = pixels.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
             resampler.push(base, stride: stride, rows: height)
@@ -28,8 +29,8 @@ extension Bitmap {
     public func cropped(x: Int, y: Int, width: Int, height: Int) throws(ImageError) -> Bitmap {
         let left = min(max(0, x), self.width - 1)
         let top = min(max(0, y), self.height - 1)
-        let wide = min(max(1, width), self.width - left)
-        let high = min(max(1, height), self.height - top)
+        let wide = max(1, Self.end(x, width, within: self.width) - left)
+        let high = max(1, Self.end(y, height, within: self.height) - top)
         if wide == self.width, high == self.height { return self }
         return try Bitmap(width: wide, height: high, hasAlpha: hasAlpha, icc: icc) {
             (target, targetStride) throws(ImageError) in
@@ -41,5 +42,10 @@ extension Bitmap {
                 }
             }
         }
+    }
+
+    private static func end(_ start: Int, _ length: Int, within limit: Int) -> Int {
+        let (end, overflow) = start.addingReportingOverflow(max(0, length))
+        return overflow ? limit : min(limit, end)
     }
 }
