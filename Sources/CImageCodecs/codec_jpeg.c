@@ -211,6 +211,7 @@ static larder_status jpeg_codec_start(larder_decoder *decoder, const larder_requ
         snprintf(decoder->message, sizeof decoder->message, "decoding needs %llu MiB", (unsigned long long)(need >> 20));
         return LARDER_TOO_LARGE;
     }
+    decoder->need = need;
     uint64_t most = library_bytes(codec) * 2;
     info->mem->max_memory_to_use = most > INT64_MAX ? INT64_MAX : (long)most;
     if (info->out_color_space == JCS_CMYK) {
@@ -287,6 +288,10 @@ larder_status jpeg_codec_open(const uint8_t *bytes, size_t count, const larder_l
     jpeg_save_markers(&codec->info, JPEG_APP0 + 2, 0xFFFF);
     jpeg_read_header(&codec->info, TRUE);
     fill_facts(codec);
+    if (codec->info.jpeg_color_space == JCS_UNKNOWN) {
+        codec_say(&codec->base.shown, "an unknown number of components");
+        return LARDER_UNSUPPORTED;
+    }
     return LARDER_OK;
 }
 

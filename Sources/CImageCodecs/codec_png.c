@@ -127,6 +127,7 @@ static larder_status png_codec_start(larder_decoder *decoder, const larder_reque
         snprintf(decoder->message, sizeof decoder->message, "decoding needs %llu MiB", (unsigned long long)(need >> 20));
         return LARDER_TOO_LARGE;
     }
+    decoder->need = need;
     png_set_expand(png);
     png_set_scale_16(png);
     if (!gray) {

@@ -48,7 +48,9 @@ larder_status larder_jpeg_encode(const larder_picture *picture, int quality, boo
     work->errors.error_exit = error_exit;
     work->errors.emit_message = emit_message;
     larder_status status = LARDER_TOO_LARGE;
-    if (setjmp(work->jump) == 0) {
+    // A profile is cut into at most 255 segments; libjpeg does not look.
+    bool fits = picture->icc_length <= 255 * 65519;
+    if (fits && setjmp(work->jump) == 0) {
         struct jpeg_compress_struct *info = &work->info;
         jpeg_create_compress(info);
         work->target.init_destination = begin;

@@ -46,6 +46,8 @@ larder_status larder_png_encode(const larder_picture *picture, bool alpha, uint8
         work->info = png_create_info_struct(work->png);
         if (!work->info) png_error(work->png, "out of memory");
         png_set_write_fn(work->png, work, write_bytes, flush);
+        // A profile that libpng dislikes is left out; it does not fail the picture.
+        png_set_benign_errors(work->png, 1);
         png_set_user_limits(work->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
         int type = picture->channels == 1 ? PNG_COLOR_TYPE_GRAY : alpha ? PNG_COLOR_TYPE_RGBA : PNG_COLOR_TYPE_RGB;
         png_set_IHDR(work->png, work->info, picture->width, picture->height, 8, type, PNG_INTERLACE_NONE,

@@ -107,9 +107,10 @@ import Testing
     }
 
     private static func resampler(_ test: Case, _ channels: Int, _ hasAlpha: Bool) throws(ImageError) -> Resampler {
-        try Resampler(
+        var budget = ImageLimits().maxDecodeBytes
+        return try Resampler(
             width: test.width, height: test.height, extent: test.extent, channels: channels, hasAlpha: hasAlpha,
-            plan: test.plan, limits: ImageLimits())
+            plan: test.plan, budget: &budget)
     }
 
     /// Noise, and of opaque pictures a fourth channel that must not be looked at.

@@ -35,6 +35,33 @@ import Testing
         }
     }
 
+    /// The same pixels are cut off, though an odd number of them sticks out and an axis is stored backwards.
+    @Test(arguments: [(93, 61), (61, 93)]) func allOrientationsAreCroppedAlike(width: Int, height: Int) throws {
+        let upright = try Bitmap(width: width, height: height, hasAlpha: false) { (pixels, stride) throws(ImageError) in
+            for y in 0..<height {
+                for x in 0..<width {
+                    for channel in 0..<4 {
+                        pixels[y * stride + 4 * x + channel] =
+                            channel == 3 ? 255 : UInt8(truncatingIfNeeded: (x * x * 7 + y * y * 13 + channel) * 31)
+                    }
+                }
+            }
+        }
+        let size = try #require(ThumbnailSize(width: 40, height: 40, rule: .onlyShrink, crop: true))
+        func thumbnail(_ orientation: Orientation) throws -> Bitmap {
+            let inverse: [Orientation: Orientation] = [.right: .left, .left: .right]
+            let png = try ImageEncoder.png(try upright.oriented(inverse[orientation] ?? orientation))
+            // The segment's TIFF block, behind marker, length and `Exif`.
+            let stated = ImageFixtures.inserting("eXIf", Array(Exif.segment(orientation).dropFirst(10)), into: png)
+            return try stated.withUnsafeBytes { try #require(try Thumbnailer.make($0, sizes: [size]).first) }.bitmap
+        }
+        let expected = try thumbnail(.up)
+        #expect(expected.width == 40 && expected.height == 40)
+        for orientation in Orientation.allCases {
+            #expect(Self.difference(try thumbnail(orientation), expected) < 1, "\(orientation)")
+        }
+    }
+
     @Test(.enabled(if: Corpus.isPresent, Comment(rawValue: Corpus.missing)), arguments: ["Landscape", "Portrait"])
     func theEightOrientationsOfTheCorpusLookTheSame(kind: String) throws {
         func thumbnail(_ number: Int) throws -> Bitmap {

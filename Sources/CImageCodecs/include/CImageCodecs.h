@@ -69,7 +69,8 @@ typedef struct larder_decoder {
     // What rows will be. Valid after larder_decoder_start.
     uint32_t out_width, out_height, channels;
     uint32_t eighths;      // JPEG: the scale chosen; out_width is width x eighths / 8, rounded up
-    bool only_whole;       // interlaced: all rows must be read by one call
+    bool only_whole;       // interlaced: all rows must be read by one call, without gaps between them
+    uint64_t need;         // bytes that the decode holds at once, such rows among them
     char message[200];     // after a failure: the library's own words
     uint32_t warnings;     // harmless ones, collected
     char warning[200];     // the first of them

@@ -47,9 +47,16 @@ final class Codec {
     }
     /// Whether all rows must be read by one call (interlaced).
     var isOnlyWhole: Bool { decoder.pointee.only_whole }
-    /// The profile, where its colour space is `space` (`RGB ` or `GRAY`, ICC.1, section 7.2.6); else empty.
+    /// Bytes that the decode holds. Valid after `start`.
+    var need: Int { Int(clamping: decoder.pointee.need) }
+
+    /// What a picture may take along of a profile: every thumbnail has a copy.
+    private static let maxProfileBytes = 1 << 20
+
+    /// The profile, where its colour space is `space` (`RGB ` or `GRAY`, ICC.1, section 7.2.6) and it is no larger than
+    /// 1 MiB; else empty.
     func icc(for space: String) -> [UInt8] {
-        guard let start = facts.icc, facts.icc_length >= 128 else { return [] }
+        guard let start = facts.icc, 128...Self.maxProfileBytes ~= facts.icc_length else { return [] }
         let profile = UnsafeBufferPointer(start: start, count: facts.icc_length)
         return profile[16..<20].elementsEqual(space.utf8) ? Array(profile) : []
     }
@@ -64,12 +71,16 @@ final class Codec {
             larder_decoder_read(decoder, pixels.assumingMemoryBound(to: UInt8.self), stride, UInt32(clamping: rows)))
     }
 
+    /// What rows that are read together take, but for one that is longer.
+    private static let stripBytes = 1 << 20
+
     /// Reads all rows, a few at a time; an interlaced picture at once.
     func readStrips(_ body: (_ pixels: UnsafePointer<UInt8>, _ stride: Int, _ rows: Int) -> Void) throws(ImageError) {
-        let rows = isOnlyWhole ? height : min(height, 16)
         // libjpeg writes what is aligned to its vectors past the caches, from which it is to be read again at once: no
-        // row is. Nor do rows lie a power of two apart, of which a cache would keep few.
-        let stride = (width * channels + 63) & ~63 | 64
+        // row is. Nor do rows lie a power of two apart, of which a cache would keep few. All rows of a picture are as
+        // many bytes as it has been checked for.
+        let stride = isOnlyWhole ? width * channels : (width * channels + 63) & ~63 | 64
+        let rows = isOnlyWhole ? height : min(height, max(1, min(16, Self.stripBytes / stride)))
         let memory = UnsafeMutableRawPointer.allocate(byteCount: stride * rows + 16, alignment: 64)
         defer { memory.deallocate() }
         let strip = (memory + 16).bindMemory(to: UInt8.self, capacity: stride * rows)

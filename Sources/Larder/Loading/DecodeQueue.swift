@@ -43,10 +43,12 @@ package final class DecodeQueue: Sendable {
         }
     }
 
-    /// Roughly what a decode holds: the pixels, and the coefficients of a JPEG that is not decoded row by row.
+    /// Roughly what a decode holds: the pixels, the coefficients of a JPEG that is not decoded row by row, and what a
+    /// filter weighs each row and column with.
     private static func kibibytes(_ header: ImageHeader) -> Int {
         let pixels = header.width.multipliedReportingOverflow(by: header.height)
         guard !pixels.overflow, pixels.partialValue < 1 << 40 else { return .max }
-        return (pixels.partialValue * (header.isProgressive ? 10 : 4)) >> 10
+        let weights = (min(header.width, 1 << 40) + min(header.height, 1 << 40)) * 24
+        return (pixels.partialValue * (header.isProgressive ? 10 : 4) + weights) >> 10
     }
 }

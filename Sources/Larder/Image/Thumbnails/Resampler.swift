@@ -37,18 +37,21 @@ final class Resampler {
     ///   - extent: how much of the source the picture covers.
     ///   - hasAlpha: colours are weighted by it; else a fourth channel is not looked at, and full.
     ///   - plan: in the source's own orientation.
-    ///   - limits: what the filter's weights may take, which grow with the source's sides.
+    ///   - budget: bytes that may be held, here without what this one holds: the output, and weights, which grow with
+    ///     the source's sides.
     init(
         width: Int, height: Int, extent: (width: Double, height: Double), channels: Int, hasAlpha: Bool,
-        plan: ThumbnailSize.Plan, limits: ImageLimits
+        plan: ThumbnailSize.Plan, budget: inout Int
     ) throws(ImageError) {
         let weights =
             FilterTable.taps(source: width, extent: extent.width, scaled: plan.scaled.width) * plan.window.width
             + FilterTable.taps(source: height, extent: extent.height, scaled: plan.scaled.height) * plan.window.height
-        guard weights <= limits.maxDecodeBytes / 4 else {
+        let need = weights * 4 + plan.window.width * plan.window.height * channels
+        guard need <= budget else {
             let target = "\(plan.window.width)x\(plan.window.height)"
-            throw .tooLarge(.init("scaling \(width)x\(height) to \(target) needs \(weights >> 18) MiB of weights"))
+            throw .tooLarge(.init("scaling \(width)x\(height) to \(target) needs \(need >> 20) MiB"))
         }
+        budget -= need
         across = FilterTable(
             source: width, extent: extent.width, scaled: plan.scaled.width,
             window: plan.left..<plan.left + plan.window.width)

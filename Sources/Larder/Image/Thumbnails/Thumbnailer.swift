@@ -50,10 +50,11 @@ public enum Thumbnailer {
 
         let codec = try ImageDecoder.open(bytes, header, limits: limits, abort: abort)
         try codec.start(request(plans, header))
+        var budget = limits.maxDecodeBytes - codec.need
         let resamplers = try plans.map { (plan) throws(ImageError) in
             try Resampler(
                 width: codec.width, height: codec.height, extent: codec.extent, channels: codec.channels,
-                hasAlpha: header.hasAlpha, plan: plan, limits: limits)
+                hasAlpha: header.hasAlpha, plan: plan, budget: &budget)
         }
         try codec.readStrips { pixels, stride, rows in
             for resampler in resamplers { resampler.push(pixels, stride: stride, rows: rows) }
@@ -99,7 +100,7 @@ public enum Thumbnailer {
     /// In the stored orientation.
     private static func plan(_ size: ThumbnailSize, _ header: ImageHeader) -> ThumbnailSize.Plan {
         let plan = size.plan(width: header.displayWidth, height: header.displayHeight)
-        return header.orientation.swapsAxes ? plan.transposed : plan
+        return plan.stored(header.orientation)
     }
 
     private static func request(_ plans: [ThumbnailSize.Plan], _ header: ImageHeader) -> larder_request {
@@ -114,9 +115,23 @@ public enum Thumbnailer {
 }
 
 extension ThumbnailSize.Plan {
-    fileprivate var transposed: Self {
-        Self(
-            scaled: .init(width: scaled.height, height: scaled.width),
-            window: .init(width: window.height, height: window.width), left: top, top: left)
+    /// The same part of the picture as it is stored.
+    fileprivate func stored(_ orientation: Orientation) -> Self {
+        var plan = self
+        if orientation.swapsAxes {
+            plan.scaled = .init(width: scaled.height, height: scaled.width)
+            plan.window = .init(width: window.height, height: window.width)
+            (plan.left, plan.top) = (top, left)
+        }
+        // Where an axis runs backwards, what is cut off before the window is counted from its other end.
+        switch orientation {
+        case .upMirrored, .down, .rightMirrored, .left: plan.left = plan.scaled.width - plan.window.width - plan.left
+        case .up, .downMirrored, .leftMirrored, .right: break
+        }
+        switch orientation {
+        case .downMirrored, .down, .rightMirrored, .right: plan.top = plan.scaled.height - plan.window.height - plan.top
+        case .up, .upMirrored, .leftMirrored, .left: break
+        }
+        return plan
     }
 }
