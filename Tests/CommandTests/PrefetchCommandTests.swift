@@ -159,7 +159,8 @@ struct PrefetchCommandTests {
             let words = ["prefetch", list, "--json", "--export", out, "--cache", self.folder + "/cache"] + options
             #expect(await Program.run(words + ["--workers", "0"], kept.console()) == .success)
             #expect(
-                try FileManager.default.contentsOfDirectory(atPath: out).sorted() == ids.map { $0 + ".png" }, "\(folder)")
+                try FileManager.default.contentsOfDirectory(atPath: out).sorted() == ids.map { $0 + ".png" },
+                "\(folder)")
             #expect(origin.requests.count == requests, "\(folder)")
             #expect(try summary()["duplicates"] as? Int == 2)
         }
