@@ -26,9 +26,22 @@ import Testing
         #expect(Self.code(Array("<svg width='1000000' height='1000000'/>".utf8)) == "too_large")
         #expect(Self.code(Array("<!DOCTYPE svg [<!ENTITY a '&b;&b;'>]><svg/>".utf8)) == "corrupt")
         #expect(Self.code(Array("<!DOCTYPE svg [<!ENTITY a 'harmless'>]><svg/>".utf8)) == nil)
+        #expect(Self.code(Array("<!DOCTYPE svg [<!ENTITY a 'b &amp; &lt; &#33;'>]><svg/>".utf8)) == nil)
+        #expect(Self.code(Array("<!DOCTYPE svg [<!ENTITY a '&ampb;'>]><svg/>".utf8)) == "corrupt")
+        #expect(Self.code(Array("<!DOCTYPE svg [<!-- it's --><?a \"b?><!ENTITY a 'b'>]><svg/>".utf8)) == nil)
         #expect(Self.code(Array("<svg width=10>".utf8)) == "corrupt")
         #expect(Self.code(Array("<svg ".utf8) + [UInt8](repeating: 0x20, count: 70_000)) == "corrupt")
         #expect(Self.code(Array("<svg width='10".utf8)) == "truncated")
+    }
+
+    @Test(
+        arguments: [
+            ("<svg></svg>", nil), ("<svg></svg\n>", nil), ("<svg/>", nil), ("<a:svg></a:svg> <!-- </b> -->", nil),
+            ("<svg></svg><!-- \(String(repeating: "long ", count: 400)) -->\n", nil), ("<svg></svg", "truncated"),
+            ("<svg><g></g>", "truncated"), ("<svg></svgs>", "truncated"), ("<svg a='</svg>'>", "truncated"),
+        ] as [(String, String?)])
+    func svgEndsWithItsEndTag(text: String, code: String?) {
+        #expect(Array(text.utf8).withUnsafeBytes { ImageInspector.inspect($0) }.error?.code == code)
     }
 
     @Test func bmpHeightsMayBeNegative() throws {

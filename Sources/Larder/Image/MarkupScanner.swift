@@ -84,6 +84,23 @@ struct MarkupScanner {
         }
     }
 
+    /// Whether an end tag of the root's name closes the document, whatever comments stand behind it; looked for from
+    /// the end.
+    mutating func findEndTag() -> Bool {
+        let tag = Array("</\(rootName)".utf8)
+        var end = bytes.count
+        while let at = bytes[..<end].lastIndex(of: UInt8(ascii: "<")), at >= position {
+            if bytes[at...].starts(with: tag) {
+                var tail = self
+                tail.position = at + tag.count
+                tail.skipSpace()
+                if tail.position < bytes.count, bytes[tail.position] == UInt8(ascii: ">") { return true }
+            }
+            end = at
+        }
+        return false
+    }
+
     private mutating func skipSpace() {
         while position < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[position]) { position += 1 }
     }
@@ -113,34 +130,43 @@ struct MarkupScanner {
         if bytes[position...].starts(with: Array("<!--".utf8)) { return skip(through: "-->") }
         var depth = 0
         var quote: UInt8?
-        var index = position
         var inEntity = false
-        while index < bytes.count {
-            let byte = bytes[index]
+        while position < bytes.count {
+            let byte = bytes[position]
             if let open = quote {
                 if byte == open { quote = nil }
-                if inEntity, byte == UInt8(ascii: "&"), index + 1 < bytes.count, bytes[index + 1] != UInt8(ascii: "#") {
-                    hasNestedEntities = true
-                }
+                if inEntity, byte == UInt8(ascii: "&"), !isPlainReference(position + 1) { hasNestedEntities = true }
             } else {
                 switch byte {
                 case UInt8(ascii: "\""), UInt8(ascii: "'"): quote = byte
+                case UInt8(ascii: "<") where bytes[position...].starts(with: Array("<!--".utf8)):
+                    guard skip(through: "-->") else { return false }
+                    continue
+                case UInt8(ascii: "<") where bytes[position...].starts(with: Array("<?".utf8)):
+                    guard skip(through: "?>") else { return false }
+                    continue
                 case UInt8(ascii: "["), UInt8(ascii: "<"):
                     depth += 1
-                    if bytes[index...].starts(with: Array("<!ENTITY".utf8)) { inEntity = true }
+                    if bytes[position...].starts(with: Array("<!ENTITY".utf8)) { inEntity = true }
                 case UInt8(ascii: "]"): depth -= 1
                 case UInt8(ascii: ">"):
                     depth -= 1
                     inEntity = false
                     if depth <= 0 {
-                        position = index + 1
+                        position += 1
                         return true
                     }
                 default: break
                 }
             }
-            index += 1
+            position += 1
         }
         return false
+    }
+
+    /// Whether what stands behind an ampersand is a character, by number or by one of XML's own names (XML 1.0 §4.6).
+    private func isPlainReference(_ index: Int) -> Bool {
+        let rest = bytes[min(index, bytes.count)...]
+        return ["#", "amp;", "lt;", "gt;", "quot;", "apos;"].contains { rest.starts(with: Array($0.utf8)) }
     }
 }

@@ -61,9 +61,6 @@ struct SVGHeaderReader: HeaderReader {
         guard case .root = scanner.findRoot(), case .found = scanner.attributes(), !scanner.isSelfClosing else {
             return
         }
-        let tail = String(decoding: bytes.suffix(1024), as: UTF8.self)
-        guard tail.contains("</\(scanner.rootName)") else {
-            throw .truncated(.init("SVG: the root element is not closed"))
-        }
+        guard scanner.findEndTag() else { throw .truncated(.init("SVG: the root element is not closed")) }
     }
 }
