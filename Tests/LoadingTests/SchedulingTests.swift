@@ -141,7 +141,7 @@ import Testing
 
     /// Two threads; a large decode runs and another waits for memory: what is more urgent and fits is not held up.
     @Test func aDecodeThatWaitsForMemoryHoldsNoThread() async throws {
-        let queue = DecodeQueue(maxDecodes: 2, maxBytes: 4 << 20)
+        let queue = DecodeQueue(maxDecodes: 2, maxBytes: 5 << 20)
         func header(_ mebibytes: Int) -> ImageHeader {
             ImageHeader(format: .png, width: 512, height: 512 * mebibytes)
         }
