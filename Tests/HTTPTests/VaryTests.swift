@@ -22,6 +22,14 @@ import Testing
         #expect(!matches("Accept, Origin", first: ["Accept": "a"], second: ["Accept": "a", "Origin": "o"]))
     }
 
+    /// They are in the key, as a hash: in clear they would lie on disk.
+    @Test func credentialsAreNeitherKeptNorCompared() {
+        let request: HTTPFields = ["Authorization": "Bearer s", "Cookie": "a=b", "X-Api-Key": "k", "Accept": "a"]
+        let vary = Vary(["Vary": "Authorization, Cookie, X-Api-Key, Accept"])
+        #expect(vary.values(of: request) == ["accept": "a"])
+        #expect(vary.matches(request, stored: ["accept": "a"]))
+    }
+
     @Test func aStarNeverMatches() {
         #expect(!matches("*", first: [:], second: [:]))
         #expect(!matches("Accept, *", first: [:], second: [:]))

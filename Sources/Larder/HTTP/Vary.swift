@@ -12,11 +12,11 @@ package enum Vary: Sendable, Hashable {
         self = names.isEmpty ? .none : names.contains("*") ? .any : .fields(names.sorted())
     }
 
-    /// The request's values of the named fields: what is stored to be compared later. An absent field has none.
+    /// The request's values of the named fields: what is stored to be compared later. An absent field has none, and
+    /// credentials are left out: they are no text to be kept, and the key tells them apart already.
     package func values(of request: HTTPFields) -> HTTPFields {
-        guard case .fields(let names) = self else { return HTTPFields() }
-        return HTTPFields(
-            names.compactMap { name in
+        HTTPFields(
+            compared.compactMap { name in
                 request[name].map { HTTPFields.Field(name, Self.normalised($0)) }
             })
     }
@@ -26,9 +26,14 @@ package enum Vary: Sendable, Hashable {
         switch self {
         case .none: true
         case .any: false
-        case .fields(let names):
-            names.allSatisfy { name in request[name].map(Self.normalised) == stored[name].map(Self.normalised) }
+        case .fields:
+            compared.allSatisfy { name in request[name].map(Self.normalised) == stored[name].map(Self.normalised) }
         }
+    }
+
+    private var compared: [String] {
+        guard case .fields(let names) = self else { return [] }
+        return names.filter { !Credentials.isCredential($0) }
     }
 
     /// White space around commas makes no difference (§4.1, first rule).
