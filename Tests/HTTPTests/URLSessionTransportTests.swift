@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import TestSupport
 import Testing
 
@@ -375,4 +376,24 @@ final class DeafListener {
     }
 
     deinit { close(fd) }
+
+    /// A challenge for a task that the transfer has left for a fresh one tells it nothing, and whoever waits goes on
+    /// waiting for the fresh one's answer.
+    @Test func aLateChallengeOfAnotherTaskEndsNothing() async throws {
+        let origin = try Origin()
+        let gate = Gate()
+        let answer = OriginReply.ok([1, 2, 3])
+        origin.on("/a", OriginReply([.wait(gate)] + answer.steps))
+        let watch = TransferWatch(configuration: .init(), time: SystemTime())
+        let transfer = URLSessionTransfer(
+            request: .init(url: origin.url("/a")), sessions: URLSessionPool(), watch: watch, release: {})
+        async let response = transfer.open()
+        _ = await origin.requests(atLeast: 1)
+        let other = URLSession(configuration: .ephemeral)
+        transfer.answeredByChallenge(other.dataTask(with: URLRequest(url: origin.url("/b"))))
+        #expect(transfer.isWanted)
+        gate.open()
+        #expect(try await response.body.all() == [1, 2, 3])
+        other.invalidateAndCancel()
+    }
 }

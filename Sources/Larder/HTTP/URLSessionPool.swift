@@ -74,6 +74,8 @@ package final class URLSessionBox: Sendable {
 
     /// Only on the control queue.
     func start(_ request: URLRequest, for transfer: URLSessionTransfer) {
+        // A session keeps a task that never ran until the session itself ends.
+        guard transfer.isWanted else { return }
         let task = session.dataTask(with: request)
         delegate.add(transfer, for: task)
         // False where it was cancelled meanwhile: such a task was never resumed and needs no cancel.

@@ -86,6 +86,9 @@ package final class URLSessionTransfer: Sendable {
 
     // MARK: - From the session
 
+    /// Whether a task is still of use.
+    var isWanted: Bool { state.withLock { !$0.ended } }
+
     /// False where the transfer has ended already, so that the task must not run.
     func attached(_ task: URLSessionTask, on box: URLSessionBox) -> Bool {
         state.withLock { state in
@@ -174,6 +177,8 @@ package final class URLSessionTransfer: Sendable {
 
     /// A 401 whose challenge nobody answers: the response is whole.
     func answeredByChallenge(_ task: URLSessionTask) {
+        // That of a task that was begun anew speaks for nobody.
+        guard state.withLock({ $0.task === task }) else { return }
         if let response = task.response { received(response, of: task) }
         end(nil, cancelling: true)
     }
@@ -187,8 +192,6 @@ package final class URLSessionTransfer: Sendable {
         let (hasHead, received, declared) = state.withLock { ($0.hasHead, $0.received, $0.declared) }
         if let error {
             end(.init(urlSession: error, hasHead: hasHead, received: received, declared: declared), cancelling: false)
-        } else if !hasHead {
-            end(.unreachable(.init("the server sent no response")), cancelling: false)
         } else {
             end(nil, cancelling: false)
         }
@@ -198,31 +201,35 @@ package final class URLSessionTransfer: Sendable {
 
     /// What a transfer leaves at its end.
     private struct Ended {
+        let error: ImageError?
         let body: ResponseBody?
         let waiter: Head?
         let task: URLSessionTask?
         let held: TransportResponse?
     }
 
-    /// Ends the transfer once: tells whoever waits, stops the task, and gives the place in the gate back.
+    /// Ends the transfer once: tells whoever waits, stops the task, and gives the place in the gate back. Without an
+    /// error and without a head it is one that got no response.
     ///
     /// - Parameter dropsHead: whether who waits gets the error even where a head is there.
     private func end(_ error: ImageError?, cancelling: Bool = true, dropsHead: Bool = false) {
-        let error = error?.at(request.url)
         let ended = state.withLock { state -> Ended? in
             guard !state.ended else { return nil }
             state.ended = true
-            if let error, !state.hasHead, state.waiter == nil { state.answer = .failure(error) }
+            let error = error ?? (state.hasHead ? nil : .unreachable(.init("the server sent no response")))
+            let located = error?.at(request.url)
+            if let located, !state.hasHead, state.waiter == nil { state.answer = .failure(located) }
             defer { (state.body, state.waiter, state.task, state.box, state.held) = (nil, nil, nil, nil, nil) }
-            return Ended(body: state.body, waiter: state.waiter, task: state.task, held: state.held)
+            return Ended(
+                error: located, body: state.body, waiter: state.waiter, task: state.task, held: state.held)
         }
         guard let ended else { return }
         watch.remove(self)
         // Before a head that is dropped: a body that goes unfinished would end the transfer, which is under way.
-        ended.body?.finish(error)
+        ended.body?.finish(ended.error)
         if let held = ended.held, !dropsHead {
             ended.waiter?.resume(returning: .success(held))
-        } else if let error {
+        } else if let error = ended.error {
             ended.waiter?.resume(returning: .failure(error))
         }
         if cancelling, let task = ended.task {
@@ -271,7 +278,7 @@ package final class URLSessionTransfer: Sendable {
 
     /// Whether an answer has lain unread in a socket of that server's port since the last look.
     private func isStalled(now: UInt64, _ unread: Set<ProcessSockets.Unread>) -> Bool {
-        let timeout = UInt64(watch.configuration.stallTimeout * 1e9)
+        let timeout = UInt64(max(0, min(watch.configuration.stallTimeout, 1e9)) * 1e9)
         return state.withLock { state in
             let same = state.suspects.intersection(unread)
             state.suspects = unread
