@@ -57,6 +57,23 @@ import Testing
         }
     }
 
+    @Test func whatIsNoAnswerOfTheHostEndsNoRow() {
+        for error: ImageError in [.timedOut(.total, .init("")), .cancelled(.init("")), .refused(.address, .init(""))] {
+            let breaker = breaker()
+            for _ in 0..<2 { breaker.failed("a", down) }
+            breaker.failed("a", error)
+            breaker.failed("a", down)
+            #expect(isOpen(breaker), "\(error.code)")
+        }
+        for error: ImageError in [.notAnImage(.init("")), .refused(.filter, .init("")), .httpStatus(404, .init(""))] {
+            let breaker = breaker()
+            for _ in 0..<2 { breaker.failed("a", down) }
+            breaker.failed("a", error)
+            breaker.failed("a", down)
+            #expect(!isOpen(breaker), "\(error.code)")
+        }
+    }
+
     @Test func aTrialThatWasCancelledLeavesTheNextOneToTry() {
         let breaker = breaker()
         for _ in 0..<3 { breaker.failed("a", down) }

@@ -68,7 +68,7 @@ package final class CircuitBreaker: Sendable {
     package func failed(_ host: String, _ error: ImageError) {
         guard options.threshold > 0 else { return }
         guard Self.isFaultOfHost(error) else {
-            if case .cancelled = error { gaveUp(host) } else { succeeded(host) }
+            if Self.isAnswer(error) { succeeded(host) } else { gaveUp(host) }
             return
         }
         let now = time.monotonic
@@ -87,6 +87,15 @@ package final class CircuitBreaker: Sendable {
             guard hosts.count > options.maxHosts else { return }
             let oldest = hosts.sorted { $0.value.touched < $1.value.touched }.prefix(max(1, options.maxHosts / 8))
             for (host, _) in oldest { hosts[host] = nil }
+        }
+    }
+
+    /// Whether the error speaks of something that the host has sent.
+    private static func isAnswer(_ error: ImageError) -> Bool {
+        switch error {
+        case .cancelled, .timedOut, .cacheUnavailable, .notCached, .invalidURL: false
+        case .refused(let reason, _): reason == .filter
+        default: true
         }
     }
 
