@@ -31,16 +31,28 @@ package final class SharedPriority: Sendable {
         get { ImagePriority(rawValue: raw.load(ordering: .relaxed)) ?? .normal }
         set {
             guard raw.exchange(newValue.rawValue, ordering: .relaxed) != newValue.rawValue else { return }
-            for change in followers.withLock({ Array($0.values) }) { change(newValue) }
+            let changes = followers.withLock { Array($0.values) }
+            tell { value in for change in changes { change(value) } }
         }
     }
 
-    /// Calls `change` with each new value, from whichever thread sets it, until the result is released.
+    /// Tells the value, and again until it has not changed meanwhile: of two that tell at once the last one counts.
+    private func tell(_ change: (ImagePriority) -> Void) {
+        var told: ImagePriority
+        repeat {
+            told = value
+            change(told)
+        } while told != value
+    }
+
+    /// Calls `change` with the value, at once, and then with each new one, from whichever thread sets it, until the
+    /// result is released.
     package func follow(_ change: @escaping @Sendable (ImagePriority) -> Void) -> Follower {
         let follower = Follower { [weak self] id in
             self?.followers.withLock { _ = $0.removeValue(forKey: id) }
         }
         followers.withLock { $0[ObjectIdentifier(follower)] = change }
+        tell(change)
         return follower
     }
 
