@@ -63,8 +63,10 @@ package enum Storability {
         }
         let replaced = Set(update.map { $0.name.lowercased() })
         var merged = HTTPFields(stored.fields.filter { !replaced.contains($0.name.lowercased()) } + update)
-        // `Age` told how old the earlier answer was.
+        // `Age` and `Date` told how old the earlier answer was; without a date it counts from when it came
+        // (RFC 9110 §6.6.1).
         if !replaced.contains("age") { merged["age"] = nil }
+        if !replaced.contains("date") { merged["date"] = nil }
         if CacheControl(stored).mustRevalidate, !CacheControl(merged).mustRevalidate {
             merged.append("Cache-Control", "must-revalidate")
         }
