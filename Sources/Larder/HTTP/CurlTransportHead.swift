@@ -26,7 +26,7 @@
             bytes += line.count
             count += 1
             // The status line and the empty line are no fields.
-            guard bytes <= maxBytes, count <= maxFields + 2 else {
+            guard bytes <= maxBytes, count - 2 <= maxFields else {
                 throw .tooLarge(.init("the header section has more than \(maxBytes) bytes or \(maxFields) fields"))
             }
             if isComplete { return false }
