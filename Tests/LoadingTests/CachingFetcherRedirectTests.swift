@@ -122,4 +122,78 @@ import Testing
         }
         #expect(second["X-Plain"] == "p")
     }
+
+    /// Validators say nothing of another resource: a 304 from where a redirect leads now does not confirm what came
+    /// from where it led before.
+    @Test(arguments: TransportKind.allCases)
+    func a304ConfirmsOnlyWhatCameFromThere(_ kind: TransportKind) async throws {
+        let (old, new) = (Fixture.png, SampleImage.png(200, seed: 9))
+        let fixture = try Fixture(over: kind) { request, number in
+            switch request.url.path {
+            case "/latest": .status(302, ["Location": number == 1 ? "/1.png" : "/2.png"])
+            case "/1.png": .ok(old, ["ETag": "\"a\"", "Cache-Control": "no-cache"])
+            default:
+                request.fields["if-none-match"] == nil
+                    ? .ok(new, ["ETag": "\"a\"", "Cache-Control": "no-cache"]) : .status(304, ["ETag": "\"a\""])
+            }
+        }
+        #expect(try await fixture.fetch("/latest").readPayload() == old)
+        #expect(try await fixture.fetch("/latest").readPayload() == new)
+        let again = try await fixture.fetch("/latest")
+        #expect(again.source == .revalidated)
+        #expect(try again.readPayload() == new)
+    }
+
+    @Test(arguments: TransportKind.allCases)
+    func theRestOfAnotherResourceIsNotAppended(_ kind: TransportKind) async throws {
+        let (old, new) = (SampleImage.png(300_000), SampleImage.png(300_000, seed: 9))
+        var configuration = FetcherConfiguration()
+        configuration.retries = .none
+        let fixture = try Fixture(over: kind, configuration: configuration) { request, number in
+            switch request.url.path {
+            case "/latest": return .status(302, ["Location": number == 1 ? "/1.png" : "/2.png"])
+            case "/1.png":
+                return ScriptedTransport.Reply.ok(
+                    Array(old.prefix(200_000)), ["ETag": "\"a\"", "Content-Length": "300000"]
+                ).inPieces(of: 50_000).ending(.error(.truncated(.init("cut"))))
+            default:
+                guard request.fields["range"] != nil else { return .ok(new, ["ETag": "\"a\""]) }
+                return .status(
+                    206, ["Content-Range": "bytes 200000-299999/300000", "ETag": "\"a\""], Array(new.suffix(100_000)))
+            }
+        }
+        #expect(await fixture.error("/latest")?.code == "truncated")
+        #expect(try await fixture.fetch("/latest").readPayload() == new)
+        #expect(fixture.temporaryFiles.isEmpty)
+    }
+
+    /// Signed URLs: the caller says that they name one picture.
+    @Test func underAKeyOfTheCallersOwnURLsMayChange() async throws {
+        let fixture = try Fixture { request, _ in
+            request.fields["if-none-match"] == nil
+                ? .ok(Fixture.png, ["ETag": "\"a\"", "Cache-Control": "no-cache"]) : .status(304, ["ETag": "\"a\""])
+        }
+        for (signature, source) in [("1", LoadedImage.Source.network), ("2", .revalidated)] {
+            var request = try fixture.request("/a.png?signature=\(signature)")
+            request.cacheKey = "a"
+            #expect(try await fixture.fetcher.fetch(request).source == source)
+        }
+    }
+
+    /// The body of an error is read so that its connection can be used again, but not waited for.
+    @Test func theBodyOfAnErrorIsNotWaitedFor() async throws {
+        let time = ManualTime()
+        let fixture = try Fixture(time: time) { _, _ in
+            ScriptedTransport.Reply.status(404, ["Content-Length": "100"], [1, 2, 3]).ending(.held(Valve()))
+        }
+        let error = Task { await fixture.error() }
+        await fixture.transport.requests(atLeast: 1)
+        while fixture.transport.cancelled == 0, time.monotonic < 60_000_000_000 {
+            await time.sleepers(1)
+            time.advance(seconds: 0.1)
+        }
+        if fixture.transport.cancelled == 0 { error.cancel() }
+        #expect(await error.value?.code == "http_status")
+        #expect(time.monotonic < 60_000_000_000)
+    }
 }

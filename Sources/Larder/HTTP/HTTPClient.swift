@@ -43,6 +43,9 @@ public struct HTTPClient: Sendable {
         try await open(request, deadline: nil)
     }
 
+    /// Ends the body with ``ImageError/timedOut(_:_:)`` where it is not whole so many seconds from now.
+    package func limit(_ body: ResponseBody, seconds: Double) { watch.add(body, deadline: time.deadline(in: seconds)) }
+
     /// The same until a monotonic time, for callers that count retries against it; `total` from now where it is nil.
     ///
     /// - Parameters:

@@ -56,8 +56,10 @@ extension CachingFetcher {
         case 304:
             _ = try? await response.body.next()
             guard let stored = plan.stored else { break }
-            guard conditions.areConfirmed(by: Validators(response.fields, now: exchanged.responseTime)) else {
-                // It speaks of a version that we do not have (RFC 9111 §4.3.4).
+            guard plan.isAnswer(response, from: stored.metadata.finalURL),
+                conditions.areConfirmed(by: Validators(response.fields, now: exchanged.responseTime))
+            else {
+                // It speaks of a version that we do not have, or of another resource (RFC 9111 §4.3.4).
                 plan.stored = nil
                 return .again
             }
@@ -69,10 +71,12 @@ extension CachingFetcher {
             }
             return .notModified(stored, metadata)
         case 206 where partial != nil:
-            if let partial, let total = partial.continues(response.fields) {
+            if let partial, plan.isAnswer(response, from: partial.metadata.finalURL),
+                let total = partial.continues(response.fields)
+            {
                 return try await read(&plan, exchanged, partial: partial, total: total)
             }
-            // Another part than was asked for.
+            // Another part than was asked for, or of another resource.
             response.body.cancel()
             await drop(partial)
             return .again
@@ -117,10 +121,12 @@ extension CachingFetcher {
         }
     }
 
-    /// Reads a short body that nobody needs to its end, so that the connection can be used again; ends a long one.
+    /// Reads a short body that nobody needs to its end, so that the connection can be used again; ends one that is
+    /// long or slow to come.
     private func settle(_ response: HTTPResponse) async {
         let declared = response.fields.first("content-length").flatMap { Int($0) }
         if let declared, declared <= 16 << 10 {
+            client.limit(response.body, seconds: 0.5)
             while (try? await response.body.next()) != nil {}
         }
         response.body.cancel()
@@ -159,7 +165,7 @@ extension CachingFetcher {
             fields = Storability.merge(partial.metadata.fields, notModified: fields)
         }
         let status = partial == nil ? response.status : 200
-        let finalURL = response.redirects == 0 ? plan.request.url.string : response.url.absoluteString
+        let finalURL = plan.finalURL(response)
         let stores =
             disk != nil
             && Storability.mayStore(

@@ -30,6 +30,17 @@ struct FetchPlan: Sendable {
         }
     }
 
+    /// The URL that has answered, after redirects.
+    func finalURL(_ response: HTTPResponse) -> String {
+        response.redirects == 0 ? request.url.string : response.url.absoluteString
+    }
+
+    /// Whether the response comes from where the stored one came from: validators and ranges say nothing of another
+    /// resource (RFC 9110 §8.8). Under a key of the caller's own, URLs that are asked for are all the same one.
+    func isAnswer(_ response: HTTPResponse, from storedURL: String) -> Bool {
+        finalURL(response) == storedURL || request.cacheKey != nil && response.redirects == 0
+    }
+
     /// Where the answer is kept: what is private without credentials has a key of its own.
     func storageKey(_ fields: HTTPFields) -> CacheKey {
         guard CacheControl(fields).isPrivate else { return key }
