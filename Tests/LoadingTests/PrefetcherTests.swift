@@ -141,4 +141,24 @@ import Testing
         let rows = fixture.transport.requests.map(\.url.lastPathComponent)
         #expect(rows.sorted() == ["5.png", "55.png", "56.png", "58.png", "6.png"])
     }
+
+    /// Two rows of a list that show one picture: it is given up with the second.
+    @Test func anImageOfSeveralRowsGoesWithTheLastOfThem() async throws {
+        let fixture = try Fixture { _, _ in
+            ScriptedTransport.Reply.ok(SampleImage.pngBeginning).ending(.held(ScriptedTransport.Valve()))
+        }
+        let prefetcher = Prefetcher(loader: fixture.loader)
+        let request = try #require(Self.requests(0..<1).first)
+        var change = ListWindow.Change()
+        change.prefetch = [5, 6, 7]
+        prefetcher.update(change) { _ in request }
+        await fixture.transport.requests(atLeast: 1)
+        for (cancel, load, count) in [([5], [], 1), ([], [6], 1), ([7], [], 0)] as [([Int], [Int], Int)] {
+            change = ListWindow.Change()
+            (change.cancel, change.load) = (cancel, load)
+            prefetcher.update(change) { _ in request }
+            #expect(prefetcher.count == count)
+        }
+        await fixture.transport.cancelled(atLeast: 1)
+    }
 }

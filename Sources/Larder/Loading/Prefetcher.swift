@@ -28,6 +28,8 @@ public final class Prefetcher: Sendable {
         var queue: ArraySlice<CacheKey> = []
         var requests: [CacheKey: ImageRequest] = [:]
         var running: [CacheKey: Running] = [:]
+        /// The rows of a window that want an image: it is given up with the last of them.
+        var rows: [CacheKey: Set<Int>] = [:]
         /// Loads that have not ended, those included that were stopped.
         var active = 0
         var lastID = 0
@@ -35,6 +37,12 @@ public final class Prefetcher: Sendable {
         var waiters: [Handover<Void>] = []
 
         var isIdle: Bool { requests.isEmpty && active == 0 }
+
+        mutating func leave(_ key: CacheKey, _ row: Int) {
+            guard var left = rows[key] else { return }
+            left.remove(row)
+            rows[key] = left.isEmpty ? nil : left
+        }
     }
 
     private let loader: ImageLoader
@@ -93,13 +101,19 @@ public final class Prefetcher: Sendable {
     ///   - request: what a row shows; nil for a row without an image. Called for rows of the change only, on the
     ///     calling thread. It must give the same for the same row, or what was started is not stopped.
     public func update(_ change: ListWindow.Change, _ request: (Int) -> ImageRequest?) {
-        stop(change.cancel.compactMap(request))
-        let inView = Set(change.load.compactMap(request).map(loader.memoryKey(for:)))
-        state.withLock { state in
-            for key in inView where state.running[key] == nil { state.requests[key] = nil }
-            state.queue.removeAll { state.requests[$0] == nil }
+        func wanted(_ rows: [Int]) -> [(row: Int, key: CacheKey, request: ImageRequest)] {
+            rows.compactMap { row in request(row).map { (row, loader.memoryKey(for: $0), $0) } }
         }
-        start((change.lower + change.prefetch).compactMap(request))
+        let (gone, seen, ahead) = (wanted(change.cancel), wanted(change.load), wanted(change.lower + change.prefetch))
+        let unwanted = state.withLock { state in
+            for item in ahead { state.rows[item.key, default: []].insert(item.row) }
+            for item in gone + seen { state.leave(item.key, item.row) }
+            for item in seen where state.running[item.key] == nil { state.requests[item.key] = nil }
+            state.queue.removeAll { state.requests[$0] == nil }
+            return Set(gone.map(\.key).filter { state.rows[$0] == nil })
+        }
+        stop(keys: unwanted)
+        start(ahead.map(\.request))
     }
 
     /// While true, nothing new begins; what runs goes on. False by default.
@@ -130,7 +144,8 @@ public final class Prefetcher: Sendable {
         let stopped = state.withLock { state -> [Running] in
             let gone = keys ?? Set(state.requests.keys)
             guard !gone.isEmpty else { return [] }
-            for key in gone { state.requests[key] = nil }
+            for key in gone { (state.requests[key], state.rows[key]) = (nil, nil) }
+            if keys == nil { state.rows = [:] }
             state.queue.removeAll { gone.contains($0) }
             // Forgotten at once, so that the same image can be started again while the old load ends.
             return gone.compactMap { state.running.removeValue(forKey: $0) }
