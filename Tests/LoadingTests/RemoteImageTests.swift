@@ -183,4 +183,17 @@ import Testing
         let onMain = await iterator.next(isolation: #isolation)
         #expect(onMain == true)
     }
+
+    /// What is asked for with other fields is another request, also where it has the same key.
+    @Test func aRequestWithOtherFieldsIsLoadedAnew() async throws {
+        let png = try ImageLoaderTests.png()
+        let fixture = try Fixture { _, _ in .ok(png, ["Vary": "Accept-Language"]) }
+        let loop = Loop()
+        let row = RemoteImage(loader: fixture.loader, deliver: loop.delivery)
+        for language in ["en", "en", "ko"] {
+            row.load(ImageRequest(url: try Self.url("a.png"), fields: ["Accept-Language": language]))
+            await loop.turn { row.phase.image != nil }
+        }
+        #expect(fixture.transport.requests.map { $0.fields["accept-language"] } == ["en", "ko"])
+    }
 }

@@ -78,6 +78,8 @@ extension CachingFetcher {
             case .received(var body, let metadata, let mismatch, let fields):
                 var result = try await body.commit(metadata, sha256: plan.request.sha256)
                 result.contentTypeMismatch = mismatch
+                result.mayReplace =
+                    plan.request.policy == .reload || plan.stored.map { $0.metadata.sha256 != result.sha256 } ?? false
                 if plan.request.takesAnything { result.received = fields }
                 forgetFailure(plan)
                 if case .entry(let entry) = result.payload, entry.isStored {

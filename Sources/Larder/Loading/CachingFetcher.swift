@@ -34,6 +34,7 @@ package final class CachingFetcher: Sendable {
         let maxBytes: Int
         let limits: ImageLimits?
         let filter: ImageFilter?
+        let deadlines: Deadlines
 
         init(_ request: FetchRequest) {
             key = request.key
@@ -43,6 +44,7 @@ package final class CachingFetcher: Sendable {
             fields = request.fields
             sha256 = request.sha256
             maxBytes = request.maxBytes
+            deadlines = request.deadlines
             if case .image(let limits, let filter) = request.content {
                 (self.limits, self.filter) = (limits, filter)
             } else {
@@ -57,6 +59,7 @@ package final class CachingFetcher: Sendable {
                 || left.key == right.key && left.url == right.url && left.method == right.method
                     && left.policy == right.policy && left.fields == right.fields && left.sha256 == right.sha256
                     && left.maxBytes == right.maxBytes && left.limits == right.limits && left.filter == right.filter
+                    && left.deadlines == right.deadlines
         }
     }
 
@@ -151,9 +154,9 @@ package final class CachingFetcher: Sendable {
 
     /// The same for callers that are on a thread that may block.
     package func storedAndFresh(for request: FetchRequest) -> FetchResult? {
-        guard case .found(let result, revalidates: false)? = try? lookUp(request, request.key), !result.isStale else {
-            return nil
-        }
+        guard case .found(let result, revalidates: false)? = try? lookUp(request, request.key), !result.isStale,
+            (try? request.judge(result)) != nil
+        else { return nil }
         return result
     }
 
@@ -184,7 +187,8 @@ package final class CachingFetcher: Sendable {
         _ request: FetchRequest, _ key: CacheKey, _ priority: SharedPriority, _ hub: ProgressHub
     ) async throws(ImageError) -> FetchResult {
         let start = time.monotonic
-        func answer(_ result: FetchResult) -> FetchResult {
+        func answer(_ result: FetchResult) throws(ImageError) -> FetchResult {
+            try request.judge(result)
             configuration.observer?(
                 .answered(
                     result.source, isStale: result.isStale, bytes: result.payloadLength, attempts: result.attempts,
@@ -210,13 +214,13 @@ package final class CachingFetcher: Sendable {
             case .found(let result, let revalidates):
                 configuration.observer?(.hit(isStale: result.isStale), key)
                 if revalidates { revalidateInBackground(request, key) }
-                return answer(result)
+                return try answer(result)
             case .needed(let stored):
                 configuration.observer?(.miss, key)
                 let plan = FetchPlan(
                     request: request, key: key, fields: sentFields(request), stored: stored,
                     beginning: admission.beginning, deadline: deadline, priority: priority, hub: hub)
-                do throws(ImageError) { return answer(try await ask(plan)) } catch {
+                do throws(ImageError) { return try answer(try await ask(plan)) } catch {
                     // Not even asked for: it is still good for another fetch.
                     if let beginning = plan.beginning, beginning.isWhole {
                         await executor.perform { beginning.putBack() }
@@ -233,6 +237,9 @@ package final class CachingFetcher: Sendable {
 
     private func withoutDisk(_ request: FetchRequest) throws(ImageError) -> Lookup {
         if case .offlineOnly = request.policy { throw .notCached(.init("not stored, and the network is not used")) }
+        if CacheControl(request.fields).onlyIfCached {
+            throw .notCached(.init("only-if-cached, and nothing is stored"))
+        }
         return .needed(nil)
     }
 

@@ -48,6 +48,19 @@ package struct FetchRequest: Sendable {
         CacheKey(url: cacheKey ?? url.string, partition: Credentials.partition(fields))
     }
 
+    /// Whether what was stored is what this request demands; the network's bytes were judged while they came.
+    ///
+    /// - Throws: as for an image that comes from the network.
+    func judge(_ result: FetchResult) throws(ImageError) {
+        guard result.source != .network, case .image(let limits, let filter) = content else { return }
+        guard result.payloadLength <= maxBytes else {
+            throw .tooLarge(.init("\(result.payloadLength) bytes are stored, the limit is \(maxBytes)"))
+        }
+        guard let header = result.header else { return }
+        try limits.check(header)
+        try filter?.check(header)
+    }
+
     /// Whether whatever the server says is the answer.
     var takesAnything: Bool { if case .any = content { true } else { false } }
 }

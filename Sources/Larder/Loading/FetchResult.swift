@@ -19,6 +19,8 @@ package struct FetchResult: Sendable {
     package var contentTypeMismatch = false
     /// It was to be stored and could not be: the directory has no room or cannot be written.
     package var isUnkept = false
+    /// Other bytes than these may have been stored before: what was made of them is out of date.
+    package var mayReplace = false
     /// The payload's bytes where they are still in memory, so that they need not be read again.
     package var bytes: [UInt8]?
     /// For ``FetchRequest/Content/any`` from the network: the fields as the server sent them, also those that are not

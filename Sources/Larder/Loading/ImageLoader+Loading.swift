@@ -49,7 +49,6 @@ extension ImageLoader {
         }
         let follower = priority.follow { [weak fetch] in fetch?.setPriority($0) }
         defer { withExtendedLifetime(follower) {} }
-        fetch.setPriority(priority.value)
         return try await fetch.result()
     }
 
@@ -63,15 +62,14 @@ extension ImageLoader {
             return image
         }
         let wanted = try fetchRequest(request)
-        let found = try Original(
-            try await fetch(wanted, priority, progress, previews(of: request, priority, progress)))
+        let found = try self.original(
+            try await fetch(wanted, priority, progress, previews(of: request, priority, progress)), for: request)
         do throws(ImageError) {
             return try await picture(request, found, priority)
-        } catch .corrupt(let details) where found.source == .disk {
-            // Where the entry was damaged it has been set aside: what is at the origin is asked for once more.
-            let isGone = try await files.run { [disk] () throws(ImageError) in disk?.entry(for: original) == nil }
-            guard isGone else { throw .corrupt(details) }
-            return try await picture(request, try Original(try await fetch(wanted, priority, progress)), priority)
+        } catch .corrupt(let details) {
+            guard await isDamaged(found) else { throw .corrupt(details) }
+            let fetched = try await fetch(wanted, priority, progress)
+            return try await picture(request, try self.original(fetched, for: request), priority)
         }
     }
 
@@ -98,6 +96,8 @@ extension ImageLoader {
         _ request: ImageRequest, _ size: ThumbnailSize, _ original: CacheKey, _ priority: SharedPriority,
         _ progress: LoadProgress? = nil
     ) async throws(ImageError) -> LoadedImage? {
+        // The request's own directives and demands are judged by the original.
+        guard request.filter == nil, !request.fields.contains("cache-control") else { return nil }
         let key = original.variant(variantIdentifier(size))
         let policy = request.cachePolicy
         let start = time.monotonic
@@ -123,8 +123,13 @@ extension ImageLoader {
             // A damaged thumbnail has been set aside: it is made again.
             return nil
         }
-        return keep(
-            bitmap, header, request, original, entry.freshness, entry.source?.sha256 ?? [], .disk, isStale)
+        let image = LoadedImage(
+            DecodedImage(
+                bitmap: bitmap, key: variantKey(for: request, original.asked), header: entry.original ?? header,
+                freshness: entry.freshness, sha256: entry.source?.sha256 ?? []),
+            source: .disk, isStale: isStale)
+        memory.insert(image)
+        return image
     }
 
     /// The picture from an original.
@@ -146,16 +151,21 @@ extension ImageLoader {
     /// The picture that memory has, where it was made of the same bytes: after a 304, or the same answer once more.
     func unchanged(_ request: ImageRequest, _ original: Original) -> LoadedImage? {
         let key = variantKey(for: request, original.key.asked)
-        return memory.refreshed(key, original.freshness, sha256: original.sha256).map {
+        guard original.mayStay else { return nil }
+        return memory.refreshed(key, original.freshness, sha256: original.sha256, fields: original.fields).map {
             LoadedImage($0, source: original.source, isStale: original.isStale)
         }
     }
 
-    /// Keeps a picture that was made of an original.
+    /// Keeps a picture that was made of an original, where it may be kept.
     func keep(_ bitmap: Bitmap, _ request: ImageRequest, _ original: Original) -> LoadedImage {
-        keep(
-            bitmap, original.header, request, original.key, original.freshness, original.sha256, original.source,
-            original.isStale)
+        let image = original.image(bitmap, variantKey(for: request, original.key.asked))
+        keep(image, original)
+        return image
+    }
+
+    func keep(_ image: LoadedImage, _ original: Original) {
+        if original.mayStay { memory.insert(image) } else { memory.remove(image.key) }
     }
 
     private func sized(
@@ -219,19 +229,6 @@ extension ImageLoader {
         var bitmap = bitmap
         for processor in processors { bitmap = try processor.process(bitmap) }
         return bitmap
-    }
-
-    private func keep(
-        _ bitmap: Bitmap, _ header: ImageHeader, _ request: ImageRequest, _ original: CacheKey,
-        _ freshness: StoredFreshness, _ sha256: [UInt8], _ source: LoadedImage.Source, _ isStale: Bool
-    ) -> LoadedImage {
-        let image = LoadedImage(
-            DecodedImage(
-                bitmap: bitmap, key: variantKey(for: request, original.asked), header: header, freshness: freshness,
-                sha256: sha256),
-            source: source, isStale: isStale)
-        memory.insert(image)
-        return image
     }
 }
 

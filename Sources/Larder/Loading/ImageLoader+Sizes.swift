@@ -24,8 +24,15 @@ extension ImageLoader {
                 images[index] = try await storedPicture(requests[index], size, key, priority)
             }
             guard images.contains(where: { $0 == nil }) else { return images.compactMap(\.self) }
-            let original = try Original(try await fetch(try fetchRequest(request), priority))
-            try await make(requests, of: original, priority, into: &images)
+            let wanted = try fetchRequest(request)
+            let found = try original(try await fetch(wanted, priority), for: request)
+            do throws(ImageError) {
+                try await make(requests, of: found, priority, into: &images)
+            } catch .corrupt(let details) {
+                guard await isDamaged(found) else { throw .corrupt(details) }
+                let again = try original(try await fetch(wanted, priority), for: request)
+                try await make(requests, of: again, priority, into: &images)
+            }
             return images.compactMap(\.self)
         } catch {
             throw error.at(request.url)

@@ -5,6 +5,7 @@ extension ImageLoader {
     func thumbnails(
         _ sizes: [ThumbnailSize], of original: Original, priority: SharedPriority
     ) async throws(ImageError) -> ([StoredThumbnail], ImagePlaceholder?) {
+        if sizes.isEmpty { return ([], nil) }
         let entries = try await files.run { [self] () throws(ImageError) in
             sizes.map { storedVariant($0, of: original) }
         }
@@ -16,7 +17,7 @@ extension ImageLoader {
             do throws(ImageError) {
                 for thumbnail in try await makeThumbnails(missing, of: original, priority: priority) {
                     made[thumbnail.size] = .success(thumbnail.variant)
-                    memory.insert(thumbnail.image)
+                    keep(thumbnail.image, original)
                     placeholder = placeholder ?? thumbnail.placeholder
                 }
             } catch .cancelled(let details) {
@@ -70,12 +71,7 @@ extension ImageLoader {
             for thumbnail in thumbnails {
                 let key = original.key.variant(variantIdentifier(thumbnail.size))
                 let entry = try store(thumbnail, key, of: original, placeholder)
-                let image = LoadedImage(
-                    DecodedImage(
-                        bitmap: thumbnail.bitmap, key: key.asked, header: original.header,
-                        freshness: original.freshness,
-                        sha256: original.sha256),
-                    source: original.source)
+                let image = original.image(thumbnail.bitmap, key.asked)
                 let variant = entry.flatMap(StoredVariant.init) ?? StoredVariant(thumbnail)
                 made.append(
                     MadeThumbnail(size: thumbnail.size, variant: variant, image: image, placeholder: placeholder))

@@ -68,15 +68,25 @@ public final class ImageLoader: Sendable {
 
     /// The same for a caller that knows the key.
     func cachedImage(for request: ImageRequest, _ key: CacheKey) -> LoadedImage? {
-        guard request.cachePolicy.mayAnswerFromDisk, let image = memory.image(for: key), request.accepts(image) else {
-            return nil
-        }
-        // What was loaded once in this run is shown again without asking, unless HTTP says that it has expired.
-        if request.cachePolicy == .http, let freshness = image.freshness {
-            if freshness.noCache || time.now >= freshness.freshUntil { return nil }
-        }
+        guard request.cachePolicy.mayAnswerFromDisk, let image = memory.image(for: key), request.accepts(image),
+            let answer = reused(image, request)
+        else { return nil }
         events.note(.memoryHit, key)
-        return image
+        return answer
+    }
+
+    /// The picture as an answer to the request, where it may be one without asking (RFC 9111 §4): what was loaded once
+    /// in this run is shown again, unless HTTP says that it has expired or was meant for another request.
+    private func reused(_ image: LoadedImage, _ request: ImageRequest) -> LoadedImage? {
+        guard let freshness = image.freshness else { return image }
+        if freshness.hasVary, image.decoded.facts.fields != request.fields { return nil }
+        // What the request's own directives allow is judged on disk, where all times are known.
+        if request.fields.contains("cache-control") { return nil }
+        return switch Reuse.decide(freshness, storedAt: .distantPast, policy: request.cachePolicy, now: time.now) {
+        case .fresh: image
+        case .stale: LoadedImage(image.decoded, source: .memory, isStale: true)
+        default: nil
+        }
     }
 
     /// The picture, upright and at the size asked for.
@@ -133,20 +143,38 @@ public final class ImageLoader: Sendable {
         do throws(ImageError) {
             var wanted = try fetchRequest(request)
             wanted.isAfterMiss = isAfterMiss
-            let fetched = try await fetcher.fetch(wanted)
-            let original = try Original(fetched)
-            let (made, placeholder) =
-                sizes.isEmpty
-                ? ([], nil) : try await thumbnails(sizes, of: original, priority: SharedPriority(request.priority))
-            let file = await file(of: original, isUnkept: fetched.isUnkept)
+            var fetched = try await fetcher.fetch(wanted)
+            var original = try self.original(fetched, for: request)
+            let priority = SharedPriority(request.priority)
+            var (made, placeholder) = try await thumbnails(sizes, of: original, priority: priority)
+            if made.contains(where: \.isCorrupt), await isDamaged(original) {
+                fetched = try await fetcher.fetch(wanted)
+                original = try self.original(fetched, for: request)
+                (made, placeholder) = try await thumbnails(sizes, of: original, priority: priority)
+            }
+            let source = original
+            let file = await file(of: source, isUnkept: fetched.isUnkept)
             return StoredImage(
-                header: original.header, file: file, isUnkept: fetched.isUnkept && file == nil,
+                header: source.header, file: file, isUnkept: fetched.isUnkept && file == nil,
                 bytes: fetched.payloadLength, sha256: fetched.sha256, source: fetched.source, status: fetched.status,
                 isStale: fetched.isStale, attempts: fetched.attempts, thumbnails: made, placeholder: placeholder,
-                payload: { () throws(ImageError) in try original.payload() })
+                payload: { () throws(ImageError) in try source.payload() })
         } catch {
             throw error.at(request.url)
         }
+    }
+
+    /// What was fetched as an original. Pictures of other bytes than these are forgotten.
+    func original(_ fetched: FetchResult, for request: ImageRequest) throws(ImageError) -> Original {
+        let original = try Original(fetched, for: request)
+        if fetched.mayReplace { memory.removeAll(of: original.key.asked, except: original.sha256) }
+        return original
+    }
+
+    /// Whether the original's entry was found to be damaged and set aside: its bytes are asked for once more.
+    func isDamaged(_ original: Original) async -> Bool {
+        guard original.source != .network, original.entry != nil else { return false }
+        return await files.perform { [disk] in disk?.entry(only: original.key) == nil }
     }
 
     /// Where the original lies on disk; nil where it does not.
@@ -175,6 +203,10 @@ public final class ImageLoader: Sendable {
         _ progress: LoadProgress
     ) async throws(ImageError) -> LoadedImage {
         let start = time.monotonic
+        let id = LoadID(request, key)
+        progress.restart()
+        // Who comes later begins a load of its own.
+        defer { self.progress.withLock { if $0[id]?.value === progress { $0[id] = nil } } }
         events.note(.started, key)
         do throws(ImageError) {
             let image = try await load(request, original, priority, progress)

@@ -53,6 +53,12 @@ public final class LoadProgress: Sendable {
         }
     }
 
+    /// A load begins: nothing has come yet.
+    func restart() {
+        guard state.withLock({ $0.snapshot.received > 0 || $0.snapshot.preview != nil }) else { return }
+        update { ($0.received, $0.expected, $0.preview) = (0, nil, nil) }
+    }
+
     package func update(_ change: (inout Snapshot) -> Void) {
         let (snapshot, observers) = state.withLock { state in
             change(&state.snapshot)

@@ -11,28 +11,44 @@ struct Original: Sendable {
     let bytes: Int
     /// nil where the image may not be stored, or there is no disk tier.
     let entry: StoredEntry?
+    /// The fields of the request that it answers.
+    let fields: HTTPFields
+    /// Whether memory may answer another request with what is made of it (RFC 9111 §3).
+    let mayStay: Bool
     private let fetched: FetchResult
 
     /// - Throws: ``ImageError/notAnImage(_:)`` where what was fetched is not one: the fetcher's inspector sees to it
     ///   that this does not happen.
-    init(_ fetched: FetchResult) throws(ImageError) {
+    init(_ fetched: FetchResult, for request: ImageRequest) throws(ImageError) {
         guard let header = fetched.header else { throw .notAnImage(.init("the entry holds no image")) }
         self.header = header
         source = fetched.source
         isStale = fetched.isStale
         sha256 = fetched.sha256
         bytes = fetched.payloadLength
+        fields = request.fields
         self.fetched = fetched
         switch fetched.payload {
         case .entry(let entry):
             self.entry = entry
             key = entry.key
             freshness = entry.freshness
+            mayStay = true
         case .memory(_, let metadata):
             entry = nil
             key = metadata.key
             freshness = metadata.freshness
+            mayStay = Storability.mayStore(
+                method: "GET", request: request.fields, status: metadata.status, response: metadata.fields)
         }
+    }
+
+    /// A picture that was made of it, under its own key.
+    func image(_ bitmap: Bitmap, _ key: CacheKey) -> LoadedImage {
+        LoadedImage(
+            DecodedImage(
+                bitmap: bitmap, key: key, header: header, freshness: freshness, sha256: sha256, fields: fields),
+            source: source, isStale: isStale)
     }
 
     /// The image's bytes, read and checked. Blocks.

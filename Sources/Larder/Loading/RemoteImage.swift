@@ -21,7 +21,7 @@ public final class RemoteImage: Observable, Sendable {
         var color: ImageColor?
         var request: ImageRequest?
         /// Of the request.
-        var key: CacheKey?
+        var id: LoadID?
         var task: ImageTask?
         var watch: LoadProgress.Observation?
         /// Counts loads, so that a late answer knows that it is late.
@@ -85,21 +85,18 @@ public final class RemoteImage: Observable, Sendable {
 
     /// Shows another image. The same request again changes nothing, unless it had failed or was cancelled.
     public func load(_ request: ImageRequest) {
-        let key = loader.memoryKey(for: request)
-        let same = state.withLock { state -> Bool in
-            state.key == key && state.request?.cachePolicy == request.cachePolicy
-                && (state.phase.image != nil || state.task != nil)
-        }
+        let id = LoadID(request, loader.memoryKey(for: request))
+        let same = state.withLock { $0.id == id && ($0.phase.image != nil || $0.task != nil) }
         if same { return }
-        start(request, key)
+        start(request, id)
     }
 
     /// Asks again for what has failed or was cancelled; keeps what is shown or under way.
     public func retry() {
-        let (request, key) = state.withLock { state in
-            state.task == nil && state.phase.image == nil ? (state.request, state.key) : (nil, nil)
+        let (request, id) = state.withLock { state in
+            state.task == nil && state.phase.image == nil ? (state.request, state.id) : (nil, nil)
         }
-        if let request, let key { start(request, key) }
+        if let request, let id { start(request, id) }
     }
 
     /// Gives up what is under way. A picture that is shown stays.
@@ -114,14 +111,14 @@ public final class RemoteImage: Observable, Sendable {
         change(\.progress, where: { $0.progress != nil }, by: { $0.progress = nil })
     }
 
-    private func start(_ request: ImageRequest, _ key: CacheKey) {
-        let image = loader.cachedImage(for: request, key)
+    private func start(_ request: ImageRequest, _ id: LoadID) {
+        let image = loader.cachedImage(for: request, id.key)
         let task = image == nil ? loader.task(for: request) : nil
         let (old, generation) = state.withLock { state -> (ImageTask?, Int) in
             let old = state.task
             state.generation += 1
             state.request = request
-            state.key = key
+            state.id = id
             state.task = task
             state.watch = nil
             return (old, state.generation)
@@ -132,8 +129,9 @@ public final class RemoteImage: Observable, Sendable {
         guard let task else { return }
         // What is known already is shown with `.empty`.
         show(task.progress.snapshot, generation)
-        let watch = task.progress.observe { [weak self, deliver] snapshot in
-            deliver { [weak self] in self?.show(snapshot, generation) }
+        // Deliveries may overtake one another: each shows the latest moment.
+        let watch = task.progress.observe { [weak self, deliver, progress = task.progress] _ in
+            deliver { [weak self] in self?.show(progress.snapshot, generation) }
         }
         state.withLock { if $0.generation == generation { $0.watch = watch } }
         Task { [weak self, deliver] in

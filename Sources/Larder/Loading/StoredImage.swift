@@ -25,6 +25,11 @@ package struct StoredImage: Sendable {
 package struct StoredThumbnail: Sendable {
     package let size: ThumbnailSize
     package let outcome: Result<StoredVariant, ImageError>
+
+    /// Whether the original could not be read.
+    var isCorrupt: Bool {
+        if case .failure(.corrupt) = outcome { true } else { false }
+    }
 }
 
 /// A thumbnail that was made.

@@ -63,9 +63,9 @@ struct MemoryIndex: Sendable {
         }
     }
 
-    /// Takes out every node whose key fits. `fits` is called without a lock held.
-    func removeAll(where fits: (CacheKey) -> Bool) -> [MemoryNode] {
-        let nodes = table.read { ($0.nodes, nil) }.filter { fits($0.facts.key) }
+    /// Takes out every node whose facts fit. `fits` is called without a lock held.
+    func removeAll(where fits: (DecodedImage.Facts) -> Bool) -> [MemoryNode] {
+        let nodes = table.read { ($0.nodes, nil) }.filter { fits($0.facts) }
         for node in nodes { remove(node) }
         return nodes
     }

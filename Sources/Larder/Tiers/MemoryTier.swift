@@ -140,13 +140,14 @@ public final class MemoryTier: Sendable {
     /// says: what was found to be unchanged need not be decoded again. It does not live longer for it where the tier
     /// has a time to live.
     package func refreshed(
-        _ key: CacheKey, _ freshness: StoredFreshness?, sha256: [UInt8]
+        _ key: CacheKey, _ freshness: StoredFreshness?, sha256: [UInt8], fields: HTTPFields = .init()
     ) -> DecodedImage? {
         guard let node = index.node(key), node.facts.sha256 == sha256, node.expiry > now,
             let bitmap = node.image?.bitmap ?? node.bitmap
         else { return nil }
         return replace(
-            node, by: bitmap, .init(key: key, header: node.facts.header, freshness: freshness, sha256: sha256))
+            node, by: bitmap,
+            .init(key: key, header: node.facts.header, freshness: freshness, sha256: sha256, fields: fields))
     }
 
     /// The same pixels with another record of them; nil where the node is no longer the one under its key.
@@ -171,7 +172,16 @@ public final class MemoryTier: Sendable {
 
     /// Forgets every picture whose key fits. O(n), for rare events: an original whose bytes have changed takes its
     /// variants with it.
-    public func removeAll(where fits: (CacheKey) -> Bool) {
+    public func removeAll(where fits: (CacheKey) -> Bool) { remove { fits($0.key) } }
+
+    /// Forgets what was made of other bytes of that original than those with the SHA-256. O(n).
+    package func removeAll(of original: CacheKey, except sha256: [UInt8]) {
+        remove {
+            $0.sha256 != sha256 && $0.key.url == original.url && $0.key.partition == original.partition
+        }
+    }
+
+    private func remove(where fits: (DecodedImage.Facts) -> Bool) {
         let nodes = index.removeAll(where: fits)
         _ = ledger.withLock { ledger in nodes.map { ledger.discard($0) } }
     }

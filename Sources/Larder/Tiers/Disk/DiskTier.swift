@@ -97,7 +97,7 @@ package final class DiskTier: Sendable {
         guard let entry = found else { return miss() }
         guard let stated = entry.source, let original, original.key.hash == stated.key else { return entry }
         guard original.sha256 == stated.sha256 else { return nil }
-        return volume.entry(entry, fresh: original.freshness)
+        return StoredEntry(entry, of: original)
     }
 
     /// What is kept under exactly this key, of an original.

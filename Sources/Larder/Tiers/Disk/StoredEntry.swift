@@ -10,6 +10,8 @@ package final class StoredEntry: Sendable {
     package let freshness: StoredFreshness
     /// False where the payload could not be kept: it is readable as long as this object lives, and not after.
     package let isStored: Bool
+    /// Of what a variant was made of, where that is still there.
+    package let original: ImageHeader?
     let tail: EntryTail
     private let backing: Backing
     private let volume: Volume
@@ -30,16 +32,18 @@ package final class StoredEntry: Sendable {
         self.isStored = isStored
         self.freshness = freshness ?? tail.freshness
         self.volume = volume
+        original = nil
         base = nil
     }
 
-    /// The same entry with the freshness of its source; `base` is kept, because the descriptor is its.
-    init(_ base: StoredEntry, freshness: StoredFreshness) {
+    /// A variant with the freshness of its source; `base` is kept, because the descriptor is its.
+    init(_ base: StoredEntry, of source: StoredEntry) {
         key = base.key
         tail = base.tail
         backing = base.backing
         isStored = base.isStored
-        self.freshness = freshness
+        freshness = source.freshness
+        original = source.header
         volume = base.volume
         self.base = base
     }

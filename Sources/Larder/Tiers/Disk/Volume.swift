@@ -165,11 +165,6 @@ final class Volume: Sendable {
         }
     }
 
-    /// The same entry under the freshness of its source.
-    func entry(_ entry: StoredEntry, fresh: StoredFreshness) -> StoredEntry {
-        entry.freshness == fresh ? entry : StoredEntry(entry, freshness: fresh)
-    }
-
     func exists(_ hash: CacheKey.Hash) -> Bool {
         (try? directory.withFolder(of: hash, creates: false) { (folder, name) throws(SystemError) in
             try fileSystem.status(of: name, in: folder).kind == .file
