@@ -160,6 +160,14 @@ package final class FaultyFileSystem: FileSystem {
         try check(.changeMode)
         try base.changeMode(descriptor, permissions)
     }
+    package func touch(_ descriptor: Int32, at time: Timestamp) throws(SystemError) {
+        try check(.touch)
+        try base.touch(descriptor, at: time)
+    }
+    package func checkWritable(_ directory: Int32) throws(SystemError) {
+        try check(.access)
+        try base.checkWritable(directory)
+    }
     package func rename(
         _ name: UnsafePointer<CChar>, in directory: Int32, to newName: UnsafePointer<CChar>, in newDirectory: Int32
     ) throws(SystemError) {

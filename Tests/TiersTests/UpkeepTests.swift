@@ -118,13 +118,13 @@ struct UpkeepTests {
     @Test func trimsToWhatIsAskedFor() throws {
         let tier = try filled()
         _ = tier.entry(for: DiskFixtures.key(0))
-        #expect(tier.trim(count: 3) == 3)
+        #expect(try tier.trim(count: 3) == 3)
         #expect(try urls(tier) { $0.descending = false } == expected([4, 5, 0]))
         let bytes = try #require(tier.usage?.bytes)
-        #expect(tier.trim(bytes: bytes - 1) == 1)
+        #expect(try tier.trim(bytes: bytes - 1) == 1)
         #expect(try urls(tier) { $0.descending = false } == expected([5, 0]))
-        #expect(tier.trim(age: 1000) == 0)
-        #expect(tier.trim(bytes: 0) == 2)
+        #expect(try tier.trim(age: 1000) == 0)
+        #expect(try tier.trim(bytes: 0) == 2)
         #expect(tier.usage?.count == 0)
     }
 
@@ -133,7 +133,7 @@ struct UpkeepTests {
         let key = DiskFixtures.key(1)
         try DiskFixtures.store(tier, key.variant("64"), [1])
         try DiskFixtures.store(tier, CacheKey(url: key.url, partition: "p"), [1])
-        #expect(tier.clear(urls: [key.url, "https://example.com/none"]) == 3)
+        #expect(try tier.clear(urls: [key.url, "https://example.com/none"]) == 3)
         #expect(tier.entry(for: key) == nil)
         #expect(try tier.count() == 5)
         tier.rememberFailure(key, code: "x", until: .distantFuture)
@@ -141,7 +141,7 @@ struct UpkeepTests {
         try [1, 2, 3].withUnsafeBytes { try writer.append($0) }
         writer.keepPartial(DiskFixtures.metadata(key), validator: "\"v\"")
         try Data("mine".utf8).write(to: URL(fileURLWithPath: directory("cache/notes.txt")))
-        #expect(tier.clear() == 5)
+        #expect(try tier.clear() == 5)
         #expect(tier.usage?.count == 0)
         #expect(try tier.count() == 0)
         #expect(tier.rememberedFailure(key) == nil)
@@ -153,7 +153,7 @@ struct UpkeepTests {
     @Test func longWorkCanBeEnded() throws {
         let tier = try filled(40)
         #expect(!tier.verify(repair: false, progress: { $0.done < 3 }).isComplete)
-        #expect(tier.trim(count: 0, progress: { $0.done < 10 }) < 40)
+        #expect(try tier.trim(count: 0, progress: { $0.done < 10 }) < 40)
         let result = try tier.export(to: directory("out"), progress: { $0.done < 2 })
         #expect(!result.isComplete)
     }

@@ -94,3 +94,21 @@ public struct CacheKey: Sendable, Hashable {
     /// Feeds a part of ``hash``, which is a hash already.
     public func hash(into hasher: inout Hasher) { hasher.combine(hash.high) }
 }
+
+extension CacheKey.Hash {
+    /// Exactly 32 lower-case hex digits; nil for anything else.
+    package init?(hex: some StringProtocol) {
+        guard hex.utf8.count == 32 else { return nil }
+        var words: (UInt64, UInt64) = (0, 0)
+        for (index, byte) in hex.utf8.enumerated() {
+            let digit: UInt8
+            switch byte {
+            case 0x30...0x39: digit = byte - 0x30
+            case 0x61...0x66: digit = byte - 0x61 + 10
+            default: return nil
+            }
+            if index < 16 { words.0 = words.0 << 4 | UInt64(digit) } else { words.1 = words.1 << 4 | UInt64(digit) }
+        }
+        self.init(high: words.0, low: words.1)
+    }
+}

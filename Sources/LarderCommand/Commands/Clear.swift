@@ -47,12 +47,13 @@ struct ClearCommand: Sendable {
         if !targets.isEmpty {
             guard try await session.waitForIndex() else { return session.status(.success) }
         }
-        let (before, gone, after) = try await session.run("removed") { [targets, console] tier, report in
+        let (before, gone, after) = try await session.run("removed") {
+            [targets, console] (tier, report) throws(ImageError) in
             let before = tier.usage
             var gone = 0
-            if targets.isEmpty { gone = tier.clear(progress: report) }
+            if targets.isEmpty { gone = try tier.clear(progress: report) }
             for target in targets {
-                let count = tier.clear(urls: target.keys)
+                let count = try tier.clear(urls: target.keys)
                 if count == 0, !session.isQuiet { console.say("nothing was stored of \(target.name)") }
                 gone += count
                 guard report(.init(done: gone, total: nil, bytes: 0)) else { break }

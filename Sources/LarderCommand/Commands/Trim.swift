@@ -41,9 +41,10 @@ struct TrimCommand: Sendable {
     func run() async throws -> ExitStatus {
         let session = try UpkeepSession(arguments, console)
         guard try await session.waitForIndex() else { return session.status(.success) }
-        let (before, gone, after) = try await session.run("removed") { [bytes, count, age] tier, report in
+        let (before, gone, after) = try await session.run("removed") {
+            [bytes, count, age] (tier, report) throws(ImageError) in
             let before = tier.usage
-            let gone = tier.trim(
+            let gone = try tier.trim(
                 bytes: bytes.map { Int64($0) }, count: count.map { Int64($0) }, age: age.map { Int64($0) },
                 progress: report)
             return (before, gone, tier.usage)

@@ -107,21 +107,3 @@ package struct Router: Sendable {
 extension String {
     fileprivate func suffix(behind prefix: String) -> Substring? { hasPrefix(prefix) ? dropFirst(prefix.count) : nil }
 }
-
-extension CacheKey.Hash {
-    /// Exactly 32 lower-case hex digits; nil for anything else.
-    package init?(hex: some StringProtocol) {
-        guard hex.utf8.count == 32 else { return nil }
-        var words: (UInt64, UInt64) = (0, 0)
-        for (index, byte) in hex.utf8.enumerated() {
-            let digit: UInt8
-            switch byte {
-            case 0x30...0x39: digit = byte - 0x30
-            case 0x61...0x66: digit = byte - 0x61 + 10
-            default: return nil
-            }
-            if index < 16 { words.0 = words.0 << 4 | UInt64(digit) } else { words.1 = words.1 << 4 | UInt64(digit) }
-        }
-        self.init(high: words.0, low: words.1)
-    }
-}

@@ -175,7 +175,8 @@ final class CacheDirectory: Sendable {
     private static func writable(_ root: Int32, _ fileSystem: any FileSystem) -> SystemError? {
         do throws(SystemError) {
             let temporary = try folder("tmp", in: root, fileSystem, creates: true)
-            fileSystem.close(temporary)
+            defer { fileSystem.close(temporary) }
+            try fileSystem.checkWritable(temporary)
             return nil
         } catch {
             return error
@@ -209,6 +210,16 @@ final class CacheDirectory: Sendable {
             }
             return try fileSystem.open(name, in: root, .directory, permissions: 0)
         }
+    }
+
+    /// Whether `tmp/` and `state/` are still those that were opened: somebody may have emptied the directory.
+    func hasItsFolders() throws(SystemError) -> Bool {
+        for (name, descriptor) in [("tmp", temporary), ("state", state)] where descriptor >= 0 {
+            guard try fileSystem.status(of: name, in: root).isSame(as: fileSystem.status(of: descriptor)) else {
+                return false
+            }
+        }
+        return true
     }
 
     /// Opens a folder below the root; the caller closes it.

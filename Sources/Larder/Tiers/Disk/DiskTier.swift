@@ -68,7 +68,8 @@ package final class DiskTier: Sendable {
         do throws(SystemError) {
             let root = try fileSystem.openRoot(path)
             defer { fileSystem.close(root) }
-            return try fileSystem.status(of: root).isSame(as: volume.directory.identity)
+            guard try fileSystem.status(of: root).isSame(as: volume.directory.identity) else { return false }
+            return try volume.directory.hasItsFolders()
         } catch {
             // A fault of the moment says nothing about the directory.
             return !error.isMissing
@@ -183,7 +184,7 @@ package final class DiskTier: Sendable {
     /// wall clock that is set wrong does not move. Done every minute anyway, while a tier is open.
     package func removeAged() {
         guard let age = configuration.maximumAge else { return }
-        trim(age: age)
+        _ = try? trim(age: age)
     }
 
     /// Writes everything in the directory's file system to the device (syncfs), so that it survives a power cut.

@@ -29,6 +29,10 @@ package protocol FileSystem: Sendable {
         throws(SystemError) -> Int
     func truncate(_ descriptor: Int32, to length: Int64) throws(SystemError)
     func changeMode(_ descriptor: Int32, _ permissions: UInt32) throws(SystemError)
+    /// Sets the time of the last change.
+    func touch(_ descriptor: Int32, at time: Timestamp) throws(SystemError)
+    /// Throws why no file may be made in the directory; makes none.
+    func checkWritable(_ directory: Int32) throws(SystemError)
     func rename(
         _ name: UnsafePointer<CChar>, in directory: Int32, to newName: UnsafePointer<CChar>, in newDirectory: Int32
     ) throws(SystemError)
@@ -94,7 +98,7 @@ package struct FileStatus: Sendable, Hashable {
 package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Call: String, Sendable, Hashable, CaseIterable {
         case openRoot, makeRoot, open, status, statusByName, read, write, copy, truncate, changeMode, rename, unlink
-        case makeDirectory, list, lock, blockSize, sync
+        case makeDirectory, list, lock, blockSize, sync, touch, access
     }
     package var call: Call
     package var code: Int32

@@ -17,7 +17,7 @@ struct PartialStore {
         do throws(SystemError) {
             let size = try volume.fileSystem.status(of: temporary, in: folder).size
             guard size <= room.bytes, room.count > 0 else { return volume.removeTemporary(temporary) }
-            BoundedFolder(volume: volume, folder: folder).makeRoom(for: size, room) { $0.hasSuffix(Self.suffix) }
+            BoundedFolder(volume: volume, folder: folder).makeRoom(for: size, room) { Self.hash($0) != nil }
             try volume.fileSystem.rename(temporary, in: folder, to: Self.name(key.asked.hash), in: folder)
         } catch {
             volume.removeTemporary(temporary)
@@ -29,7 +29,33 @@ struct PartialStore {
         let none = DiskTierConfiguration.Bounds(count: 0, bytes: 0, age: 0)
         guard volume.directory.temporary >= 0 else { return }
         BoundedFolder(volume: volume, folder: volume.directory.temporary).makeRoom(for: 0, none) {
-            $0.hasSuffix(Self.suffix)
+            Self.hash($0) != nil
+        }
+    }
+
+    /// The hash of the key that a file of that name is the beginning for; nil where the name is not ours.
+    private static func hash(_ name: String) -> CacheKey.Hash? {
+        name.hasSuffix(suffix) ? CacheKey.Hash(hex: name.dropLast(suffix.count)) : nil
+    }
+
+    /// Removes the kept beginnings of a URL, whatever their credentials.
+    func remove(url: String) {
+        let (fileSystem, folder) = (volume.fileSystem, volume.directory.temporary)
+        guard folder >= 0 else { return }
+        var hashes: [CacheKey.Hash] = []
+        try? fileSystem.list(folder) { name in
+            if let hash = Self.hash(String(cString: name)) { hashes.append(hash) }
+            return hashes.count < 4096
+        }
+        for hash in hashes {
+            guard let descriptor = try? fileSystem.open(Self.name(hash), in: folder, .read, permissions: 0) else {
+                continue
+            }
+            defer { fileSystem.close(descriptor) }
+            guard let size = try? fileSystem.status(of: descriptor).size,
+                let tail = try? EntryReader.read(descriptor, size: size, fileSystem), tail.key.url == url
+            else { continue }
+            try? fileSystem.unlink(Self.name(hash), in: folder)
         }
     }
 

@@ -116,6 +116,21 @@ package struct PosixFileSystem: FileSystem {
         _ = try check(.makeDirectory) { mkdirat(directory, name, permissions) }
     }
 
+    package func touch(_ descriptor: Int32, at time: Timestamp) throws(SystemError) {
+        let (seconds, rest) = time.milliseconds.quotientAndRemainder(dividingBy: 1000)
+        let part = rest < 0 ? (seconds - 1, rest + 1000) : (seconds, rest)
+        let spec = timespec(tv_sec: Int(part.0), tv_nsec: Int(part.1) * 1_000_000)
+        _ = try check(.touch) {
+            withUnsafePointer(to: (spec, spec)) { pointer in
+                pointer.withMemoryRebound(to: timespec.self, capacity: 2) { futimens(descriptor, $0) }
+            }
+        }
+    }
+
+    package func checkWritable(_ directory: Int32) throws(SystemError) {
+        _ = try check(.access) { faccessat(directory, ".", W_OK | X_OK, 0) }
+    }
+
     package func list(_ directory: Int32, _ body: (UnsafePointer<CChar>) -> Bool) throws(SystemError) {
         // A descriptor of its own: a listing has a position, and closedir closes what it was given.
         let own = try check(.list) { larder_open_beneath(directory, ".", O_RDONLY | O_DIRECTORY, 0) }

@@ -17,7 +17,7 @@ struct Quarantine {
             }
             defer { if shelf >= 0 { fileSystem.close(shelf) } }
             if shelf >= 0 {
-                BoundedFolder(volume: volume, folder: shelf).makeRoom(for: opened.size, room) { _ in true }
+                BoundedFolder(volume: volume, folder: shelf).makeRoom(for: opened.size, room, isOurs: Self.isOurs)
             }
             let taken = try volume.ledger.change { (change) throws(SystemError) in
                 try directory.withFolder(of: hash, creates: false) { (folder, name) throws(SystemError) in
@@ -34,7 +34,11 @@ struct Quarantine {
                     return true
                 }
             }
-            if taken { volume.index.removed(hash) }
+            if taken {
+                volume.index.removed(hash)
+                // How long it is kept counts from now.
+                try fileSystem.touch(descriptor, at: volume.time.now)
+            }
         } catch {
             if !error.isMissing { volume.warn(error, "cannot set a damaged cache entry aside") }
         }
@@ -44,6 +48,13 @@ struct Quarantine {
     func removeAll() {
         guard let shelf = try? volume.directory.openFolder(Self.folder, creates: false) else { return }
         defer { volume.fileSystem.close(shelf) }
-        BoundedFolder(volume: volume, folder: shelf).makeRoom(for: 0, .init(count: 0, bytes: 0, age: 0)) { _ in true }
+        let none = DiskTierConfiguration.Bounds(count: 0, bytes: 0, age: 0)
+        BoundedFolder(volume: volume, folder: shelf).makeRoom(for: 0, none, isOurs: Self.isOurs)
+    }
+
+    /// `HASH-INODE`.
+    private static func isOurs(_ name: String) -> Bool {
+        let parts = name.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.count == 2 && CacheKey.Hash(hex: parts[0]) != nil && UInt64(parts[1]) != nil
     }
 }

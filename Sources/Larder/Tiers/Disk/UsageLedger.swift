@@ -29,11 +29,12 @@ final class UsageLedger: @unchecked Sendable {
         page = UsagePage(boot: boot, now: now)
         clock = Lock(UsagePage(boot: boot, now: now))
         // Without the lock: a page that is being written fails its checksum, and the first change reads it anew.
-        if let page = try? guarded.withLock({ (_) throws(SystemError) in
+        if var page = try? guarded.withLock({ (_) throws(SystemError) in
             try openFile()
             return try readPage()
         }) {
-            clock.withLock { $0 = page }
+            if !page.boot.elementsEqual(boot) { page.forgetAll() }
+            clock.withLock { [page] in $0 = page }
         }
     }
 
@@ -94,7 +95,8 @@ final class UsageLedger: @unchecked Sendable {
     /// - Throws: what `body` throws; EAGAIN where a stopped process holds the lock; or why the usage file cannot be
     ///   used.
     func change<Result>(_ body: (inout Change) throws(SystemError) -> Result) throws(SystemError) -> Result {
-        try guarded.withLock { (_) throws(SystemError) in
+        if let reason = directory.readOnlyReason { throw reason }
+        return try guarded.withLock { (_) throws(SystemError) in
             try lock()
             defer {
                 if !directory.fileSystem.unlock(descriptor, at: 0, count: 1) {

@@ -8,14 +8,31 @@ final class VictimQueue: Sendable {
         /// The place in the index's order up to which candidates were taken.
         var cursor = Int64.min
         var folder = Int.random(in: 0..<256)
+        /// Monotonic nanoseconds until which the candidates count as the least recently used.
+        var goodUntil: UInt64 = 0
+
+        /// Forgets the candidates; the next look begins where the first of them stood.
+        mutating func dropAll() {
+            guard next < candidates.count else { return }
+            cursor = min(cursor, candidates[next].order &- 1)
+            (candidates, next, waiting) = ([], 0, [])
+        }
     }
 
     private let state = Lock(State())
+    private let time: any TimeSource
     private static let batch = 256
+    /// How long candidates are good for, in seconds: other processes' uses are in the index by then.
+    private static let lifetime = 2.0
 
-    /// The next candidate that was not used since it was put here.
+    init(time: any TimeSource) { self.time = time }
+
+    /// The next candidate that was not used since it was put here, so far as this process knows; nil where none is left
+    /// or they were put here long ago.
     func next() -> EvictionCandidate? {
-        state.withLock { state in
+        let now = time.monotonic
+        return state.withLock { state in
+            if now > state.goodUntil { state.dropAll() }
             while state.next < state.candidates.count {
                 let candidate = state.candidates[state.next]
                 state.next += 1
@@ -53,7 +70,9 @@ final class VictimQueue: Sendable {
     }
 
     private func put(_ found: [EvictionCandidate], cursor: Int64?) {
+        let goodUntil = time.deadline(in: Self.lifetime)
         state.withLock { state in
+            state.goodUntil = goodUntil
             state.candidates.removeSubrange(..<state.next)
             state.next = 0
             for candidate in found where state.waiting.insert(candidate.hash).inserted {

@@ -50,7 +50,7 @@ extension Volume {
                 case .again: attempt += 1
                 case .noVictims:
                     attempt += 1
-                    guard victims.refill(index, directory, flush: true) else { return false }
+                    guard try findVictims(flush: true) else { return false }
                 case .unknown:
                     index.askForCount()
                     guard mayAwaitCount() else { return false }
@@ -62,6 +62,15 @@ extension Volume {
             warn(error, "cannot put an entry in its place; images load but are not stored")
             return false
         }
+    }
+
+    /// Looks for more that may go. Where nothing is left though the total is over the limits, others have removed files
+    /// of ours: it is counted anew. False where neither helps.
+    private func findVictims(flush: Bool) throws(SystemError) -> Bool {
+        if victims.refill(index, directory, flush: flush) { return true }
+        guard let before = ledger.lastTotal else { return false }
+        try count(unknownOnly: false)
+        return ledger.lastTotal.map { $0.count < before.count || $0.bytes < before.bytes } ?? false
     }
 
     /// A large directory takes seconds to be counted: the first commits wait for a small one, and no other does.
@@ -99,7 +108,9 @@ extension Volume {
         return try ledger.change { (change) throws(SystemError) in
             guard let total = change.page.total else { return .unknown }
             return try directory.withFolder(of: hash, creates: true) { (folder, file) throws(SystemError) in
-                let old = try status(of: file, in: folder)
+                // Only a file was counted; what else stands in its place is none of ours.
+                let found = try status(of: file, in: folder)
+                let old = found?.kind == .file ? found : nil
                 if let replacing, let old, !old.isSame(as: replacing) { return .superseded }
                 let oldBytes = old.map { directory.bytesOnDisk($0.size) } ?? 0
                 let gathered = gather(
@@ -290,7 +301,8 @@ extension Volume {
                 idle = went > 0 ? 0 : idle + 1
                 switch outcome {
                 case .again: break
-                case .noVictims: guard victims.refill(index, directory, flush: flush) else { return gone }
+                case .noVictims:
+                    guard try findVictims(flush: flush) else { return gone }
                 case .stored, .superseded, .unknown: return gone
                 }
             } catch {

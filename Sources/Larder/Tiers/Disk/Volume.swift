@@ -11,7 +11,7 @@ final class Volume: Sendable {
     let ledger: UsageLedger
     let locks: LockFile
     let index: EntryIndex
-    let victims = VictimQueue()
+    let victims: VictimQueue
     /// Until when commits wait for the first count, in monotonic nanoseconds.
     let countAwaited = Lock<UInt64?>(nil)
     private let names: TemporaryNames
@@ -26,6 +26,7 @@ final class Volume: Sendable {
         self.time = time
         self.warner = warner
         ledger = UsageLedger(directory: directory, time: time)
+        victims = VictimQueue(time: time)
         locks = LockFile(directory: directory)
         names = TemporaryNames(locks)
         let generation = IndexGeneration(directory: directory, locks: locks)
@@ -60,15 +61,16 @@ final class Volume: Sendable {
     /// Counts the folders whose sums are not known, a few files at a time, so that others get their turn.
     func countUnknown() {
         guard directory.readOnlyReason == nil, ledger.lastTotal == nil else { return }
-        do throws(SystemError) {
-            var folder = 0
-            while folder < 256 {
-                try ledger.change { (change) throws(SystemError) in
-                    _ = try change.recount(from: &folder, unknownOnly: true)
-                }
+        do throws(SystemError) { try count(unknownOnly: true) } catch { warn(error, "cannot count the cache's files") }
+    }
+
+    /// Counts folders, a few files at a time.
+    func count(unknownOnly: Bool) throws(SystemError) {
+        var folder = 0
+        while folder < 256 {
+            try ledger.change { (change) throws(SystemError) in
+                _ = try change.recount(from: &folder, unknownOnly: unknownOnly)
             }
-        } catch {
-            warn(error, "cannot count the cache's files")
         }
     }
 

@@ -7,13 +7,16 @@ extension DiskTier {
     ///   - count: nil leaves it be.
     ///   - age: seconds since an entry was stored or revalidated; nil leaves it be.
     /// - Returns: how many entries went.
+    /// - Throws: ``ImageError/cacheUnavailable(_:)`` where nothing can be removed: the directory is read-only.
     @discardableResult
     package func trim(
         bytes: Int64? = nil, count: Int64? = nil, age: Int64? = nil, progress: UpkeepProgress.Report = { _ in true }
-    ) -> Int {
-        let volume = volume
+    ) throws(ImageError) -> Int {
+        let volume = try writableVolume()
         volume.index.flush()
         _ = volume.index.complete { _ in true }
+        // After a start of the machine nothing is believed before it was counted.
+        volume.countUnknown()
         let before = volume.ledger.lastTotal
         func goesOn() -> Bool {
             let now = volume.ledger.lastTotal
@@ -39,9 +42,10 @@ extension DiskTier {
     /// Files that are not ours stay. Safe while others use the directory.
     ///
     /// - Returns: how many entries went.
+    /// - Throws: ``ImageError/cacheUnavailable(_:)`` where nothing can be removed: the directory is read-only.
     @discardableResult
-    package func clear(progress: UpkeepProgress.Report = { _ in true }) -> Int {
-        let volume = volume
+    package func clear(progress: UpkeepProgress.Report = { _ in true }) throws(ImageError) -> Int {
+        let volume = try writableVolume()
         var state = UpkeepProgress(done: 0, total: volume.ledger.lastTotal.map { Int($0.count) }, bytes: 0)
         for folder in 0..<256 {
             guard let items = try? volume.directory.entries(in: folder) else { continue }
@@ -67,9 +71,10 @@ extension DiskTier {
     ///
     /// - Parameter urls: as they stand in the keys: normalised.
     /// - Returns: how many entries went.
+    /// - Throws: ``ImageError/cacheUnavailable(_:)`` where nothing can be removed: the directory is read-only.
     @discardableResult
-    package func clear(urls: [String], progress: UpkeepProgress.Report = { _ in true }) -> Int {
-        let volume = volume
+    package func clear(urls: [String], progress: UpkeepProgress.Report = { _ in true }) throws(ImageError) -> Int {
+        let volume = try writableVolume()
         volume.index.flush()
         _ = volume.index.complete { _ in true }
         var state = UpkeepProgress(done: 0, total: nil, bytes: 0)
@@ -80,13 +85,17 @@ extension DiskTier {
                     hashes.insert(CacheKey.Hash(id: row.integer(0), low: row.integer(1)))
                     return true
                 }
+                try database.run("SELECT id, low FROM failures WHERE url=?", [.text(url)]) { row in
+                    hashes.insert(CacheKey.Hash(id: row.integer(0), low: row.integer(1)))
+                    return true
+                }
             }
+            volume.partials.remove(url: url)
             for hash in hashes {
                 if volume.exists(hash) {
                     volume.remove(hash)
                     state.done += 1
                 }
-                volume.partials.remove(hash)
                 volume.index.failed(
                     hash, .init(code: "", url: url, since: volume.time.now, until: .distantPast))
             }
@@ -94,5 +103,13 @@ extension DiskTier {
         }
         volume.index.flush()
         return state.done
+    }
+
+    private func writableVolume() throws(ImageError) -> Volume {
+        let volume = volume
+        if let reason = volume.directory.readOnlyReason {
+            throw CacheDirectory.unavailable("nothing can be removed from \(path): it is read-only (\(reason))")
+        }
+        return volume
     }
 }

@@ -62,15 +62,19 @@ extension DiskTier {
         let name = EntryName.folderName(folder)
         let items: [FolderItem]
         do throws(SystemError) {
-            items = try volume.ledger.change { (change) throws(SystemError) in
-                let before = change.page
-                let items = try change.recount(folder)
-                if before.isKnown(folder), before.record(folder) != change.page.record(folder) {
-                    result.wrongCounts += 1
-                    found(.init(file: name, problem: "its files were counted wrong", isRepaired: true))
+            // What cannot be written is not counted either, but read.
+            items =
+                try volume.directory.readOnlyReason != nil
+                ? volume.directory.entries(in: folder)
+                : volume.ledger.change { (change) throws(SystemError) in
+                    let before = change.page
+                    let items = try change.recount(folder)
+                    if before.isKnown(folder), before.record(folder) != change.page.record(folder) {
+                        result.wrongCounts += 1
+                        found(.init(file: name, problem: "its files were counted wrong", isRepaired: true))
+                    }
+                    return items
                 }
-                return items
-            }
         } catch {
             result.unreadable += 1
             found(.init(file: name, problem: "\(error)", isRepaired: false))

@@ -30,7 +30,7 @@ final class IndexDatabase {
 
         /// Whether the database itself is of no use, not the disk or the moment.
         var isFatal: Bool {
-            [SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_CANTOPEN, SQLITE_SCHEMA, SQLITE_ERROR, SQLITE_MISMATCH]
+            [SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_SCHEMA, SQLITE_ERROR, SQLITE_MISMATCH]
                 .contains(code & 0xFF)
         }
         /// errno of the fault of the disk behind it.
@@ -38,7 +38,7 @@ final class IndexDatabase {
             switch code & 0xFF {
             case SQLITE_FULL: ENOSPC
             case SQLITE_READONLY: EROFS
-            case SQLITE_IOERR: EIO
+            case SQLITE_IOERR, SQLITE_CANTOPEN: EIO
             case SQLITE_BUSY: EAGAIN
             default: nil
             }
@@ -54,13 +54,15 @@ final class IndexDatabase {
 
     /// Opens the database of that path, which no symbolic link may lead to.
     ///
-    /// - Parameter creates: makes it with its schema where it is new; otherwise it must be there.
+    /// - Parameters:
+    ///   - creates: makes it with its schema where it is new; otherwise it must be there.
+    ///   - readOnly: takes it for a file that nobody changes, and needs no files beside it.
     init(path: String, creates: Bool, readOnly: Bool = false) throws(Failure) {
         var opened: OpaquePointer?
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE
-        flags |= readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
+        flags |= readOnly ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE
         if creates { flags |= SQLITE_OPEN_CREATE }
-        let code = sqlite3_open_v2(path, &opened, flags, nil)
+        let code = sqlite3_open_v2(readOnly ? Self.immutable(path) : path, &opened, flags, nil)
         guard code == SQLITE_OK, let opened else {
             sqlite3_close_v2(opened)
             throw Failure(code: code, message: String(cString: sqlite3_errstr(code)))
@@ -68,7 +70,9 @@ final class IndexDatabase {
         handle = opened
         sqlite3_busy_timeout(handle, 10_000)
         guard larder_sqlite_defend(handle) == SQLITE_OK else { throw failure(SQLITE_MISUSE) }
-        try execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=4000;")
+        if !readOnly {
+            try execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=4000;")
+        }
         try execute("PRAGMA cache_size=-\(Self.cacheKibibytes); PRAGMA cell_size_check=ON;")
         try execute("PRAGMA journal_size_limit=16777216;")
         if try number("PRAGMA user_version") == 0, creates {
@@ -86,6 +90,16 @@ final class IndexDatabase {
         _ = try number("SELECT count(seq) FROM (SELECT seq, id, low, bytes, aged, modified FROM entries LIMIT 1)")
         _ = try number("SELECT count(id) FROM (SELECT id, low, code, url, since, until FROM failures LIMIT 1)")
         _ = try number("SELECT count(name) FROM (SELECT name, value FROM meta LIMIT 1)")
+    }
+
+    /// The path as a URI of a file that is not changed.
+    private static func immutable(_ path: String) -> String {
+        var text = "file:"
+        for byte in path.utf8 {
+            let isPlain = byte < 0x80 && !"?#%".utf8.contains(byte)
+            text += isPlain ? String(UnicodeScalar(byte)) : "%" + [byte].hex
+        }
+        return text + "?immutable=1"
     }
 
     deinit {

@@ -39,13 +39,31 @@ struct IndexGeneration {
         for _ in 0..<3 {
             guard let path = path(name) else { throw failure }
             do throws(IndexDatabase.Failure) {
-                return try IndexDatabase(path: path, creates: creates)
+                if creates { makeFile(name) } else { try checkFile(name) }
+                return try IndexDatabase(path: path, creates: creates, readOnly: directory.readOnlyReason != nil)
             } catch {
                 failure = error
                 if path == self.path(name) { throw error }
             }
         }
         throw failure
+    }
+
+    /// Made by ourselves, as nobody else's to read; what SQLite makes beside it has the same permissions.
+    private func makeFile(_ name: String) {
+        guard let file = try? directory.fileSystem.open(name, in: directory.state, .create, permissions: 0o600) else {
+            return
+        }
+        directory.fileSystem.close(file)
+    }
+
+    /// That the database is not there, or is no file, is its own fault; any other is one of the moment.
+    private func checkFile(_ name: String) throws(IndexDatabase.Failure) {
+        let isMissing: Bool
+        do throws(SystemError) {
+            isMissing = try directory.fileSystem.status(of: name, in: directory.state).kind != .file
+        } catch { isMissing = error.isMissing }
+        if isMissing { throw IndexDatabase.Failure(code: SQLITE_CORRUPT, message: "the index is not there") }
     }
 
     /// Where SQLite opens it: the real path of the folder, wherever it was moved to.

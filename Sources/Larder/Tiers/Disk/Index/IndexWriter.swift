@@ -337,6 +337,13 @@ final class IndexWriter: @unchecked Sendable {
         return rows != total.count || age > Self.reconcileInterval || age < 0
     }
 
+    /// Whether files have gone or come that nobody entered: by far more than what is on its way in other processes.
+    private var isAstray: Bool {
+        guard let total = volume.ledger.lastTotal, let rows = try? database?.number("SELECT count(*) FROM entries")
+        else { return false }
+        return abs(rows - total.count) > 1024 + total.count / 64
+    }
+
     private func reconcile(waits: Bool) {
         if database == nil { openIndex() }
         Reconciler(writer: self).run(waits: waits)
@@ -369,7 +376,9 @@ final class IndexWriter: @unchecked Sendable {
         guard volume.directory.readOnlyReason == nil else { return }
         volume.removeDeadTemporaries()
         if database == nil, Signal<Void>.now >= notBefore { openIndex() }
-        if volume.ledger.lastTotal == nil || database != nil && !index.isComplete { reconcile(waits: false) }
+        if volume.ledger.lastTotal == nil || database != nil && (!index.isComplete || isAstray) {
+            reconcile(waits: false)
+        }
         if let age = volume.configuration.maximumAge {
             volume.remove(olderThan: age) {
                 writePending()
