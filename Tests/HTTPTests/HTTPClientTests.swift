@@ -25,6 +25,14 @@ import Testing
         #expect(origin.requests.map(\.target) == ["/a/b", "/c?x=1", "/d%20e"])
     }
 
+    @Test func readsASchemeInCapitals() async throws {
+        let origin = try Origin()
+        origin.on("/a", .redirect(origin.url("/b").absoluteString.replacing("http://", with: "HTTP://")))
+        origin.on("/b", .ok([1]))
+        let start = try #require(URL(string: origin.url("/a").absoluteString.replacing("http://", with: "Http://")))
+        #expect(try await client().open(.init(url: start)).url == origin.url("/b"))
+    }
+
     @Test func stopsBehindTwentyHops() async throws {
         let origin = try Origin()
         origin.otherwise { .redirect("/\((Int($0.target.dropFirst()) ?? 0) + 1)") }

@@ -76,6 +76,7 @@ public struct HTTPClient: Sendable {
                     return HTTPResponse(response, url: request.url, redirects: hop)
                 }
                 request = next
+                request.url = try next.url.requestTarget
                 hop += 1
             } catch {
                 throw error.at(request.url)
@@ -147,7 +148,7 @@ public struct HTTPClient: Sendable {
 }
 
 extension URL {
-    /// The URL as it is asked for: without user info and fragment.
+    /// The URL as it is asked for: without user info and fragment, its scheme in lower case, which URLSession insists on.
     ///
     /// - Throws: ``ImageError/invalidURL(_:)`` without a host; ``ImageError/refused(_:_:)`` for other schemes.
     fileprivate var requestTarget: URL {
@@ -160,8 +161,9 @@ extension URL {
             }
             guard let host, !host.isEmpty else { throw .invalidURL(.init("no host", url: withoutUserInfo)) }
             guard hasUsablePort else { throw .invalidURL(.init("the port is none", url: withoutUserInfo)) }
-            guard user != nil || password != nil || fragment != nil else { return self }
+            guard user != nil || password != nil || fragment != nil || self.scheme != scheme else { return self }
             var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+            components?.scheme = scheme
             components?.user = nil
             components?.password = nil
             components?.fragment = nil
