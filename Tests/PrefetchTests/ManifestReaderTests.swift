@@ -101,6 +101,78 @@ struct ManifestReaderTests {
         #expect(found[5].problem == "a quoted field has no end")
     }
 
+    /// A quote that does not begin a field is a byte like any other: an inch mark swallows no rows.
+    @Test func takesAQuoteInsideAFieldAsItIs() throws {
+        let found = try rows("url,x\na,5\" screen\nb,\"x, \"\"y\"\"\nz\"\nc,1\"2\"\n\"d\",\"\"\ne,\n", .csv)
+        #expect(found.map(\.url) == ["a", "b", "c", "d", "e"])
+        #expect(
+            found.map { input($0) }.prefix(3) == [#"{"x":"5\" screen"}"#, #"{"x":"x, \"y\"\nz"}"#, #"{"x":"1\"2\""}"#])
+    }
+
+    @Test func splitsByBytesAndNotByCharacters() throws {
+        let found = try rows("url,x,y\na,\u{301}b,c\n", .csv)
+        #expect(found.map(\.url) == ["a"])
+        #expect(found.first?.problem == nil)
+    }
+
+    @Test func takesTheColumnInAnyCaseAndFindsTablesByTheirHeader() throws {
+        #expect(try rows("Id,URL\n1,a\n", .csv).map(\.url) == ["a"])
+        #expect(try rows("URL,url\n1,a\n", .csv).map(\.url) == ["a"])
+        #expect(try rows("id,\"url\"\n1,a\n").map(\.url) == ["a"])
+        #expect(try rows("id\turl\n1\ta\n").map(\.url) == ["a"])
+        #expect(try rows("id,image\n1,a\n", urlColumn: "image").map(\.url) == ["a"])
+        #expect(try rows("http://a/url,1\n").map(\.url) == ["http://a/url,1"])
+    }
+
+    @Test(arguments: [
+        (#"["a","b" oops"#, ManifestFormat.json), (#"["a","b","#, .json), (#"["a","b",}"#, .json),
+    ])
+    func givesWhatStandsBeforeAMistake(text: String, format: ManifestFormat) throws {
+        let reader = ManifestReader(MemorySource(text), options: ManifestOptions(format: format))
+        #expect(try reader.next(100).map(\.url) == ["a", "b"])
+        for _ in 0..<2 { #expect(throws: ManifestError.self) { try reader.next(100) } }
+    }
+
+    @Test func givesWhatStandsBeforeTheEndOfCutGzip() throws {
+        let lines = (0..<20_000).map { "http://a/\($0 &* 2_654_435_761 % 1_000_003)" }
+        let whole = try gzip(lines.joined(separator: "\n"))
+        let reader = ManifestReader(MemorySource(Array(whole.prefix(whole.count / 2))))
+        var found: [String] = []
+        let error = #expect(throws: ManifestError.self) {
+            while true { found += try reader.next(1000).map(\.url) }
+        }
+        #expect(error?.message == "the gzip data are cut short")
+        #expect(found.count > 5000 && found == Array(lines.prefix(found.count)))
+    }
+
+    /// Gives one piece; a second look at it fails the test.
+    private final class Pipe: ByteSource {
+        private let piece: Lock<[UInt8]?>
+        init(_ text: String) { piece = Lock(Array(text.utf8)) }
+        var isReady: Bool { false }
+        func stop() {}
+        func read(into buffer: inout [UInt8]) {
+            let bytes = piece.withLock { piece in
+                defer { piece = nil }
+                return piece
+            }
+            if bytes == nil { Issue.record("it waits for more") }
+            buffer += bytes ?? []
+        }
+    }
+
+    @Test(arguments: [
+        #"["a", {"url":"b"},"#, #"["a",{"url":"b"}  , {"url":"#, #"["a","b"]"#, "[\"a\",\"b\"\n",
+    ])
+    func holdsNoRowOfALivePipeBack(text: String) throws {
+        let reader = ManifestReader(Pipe(text), options: ManifestOptions(format: .json))
+        #expect(try reader.next(2).map(\.url) == ["a", "b"])
+        if !text.hasSuffix("]") {
+            let other = ManifestReader(Pipe(text), options: ManifestOptions(format: .json))
+            #expect(try other.next(3).map(\.url) == ["a", "b"])
+        }
+    }
+
     @Test func saysWhichColumnsThereAre() {
         #expect(
             throws: ManifestError.malformed(

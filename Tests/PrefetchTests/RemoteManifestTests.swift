@@ -105,9 +105,30 @@ struct RemoteManifestTests {
         origin.otherwise { request in
             .ok(Array(#"["http://a/x"]"#.utf8), type: "application/json", [("Link", "<\(request.target)1>; rel=next")])
         }
-        let found = try await rows(manifest("/p") { $0.maxPages = 3 }).get()
+        let manifest = manifest("/p") { $0.maxPages = 3 }
+        let found = try await rows(manifest).get()
         #expect(found.count == 3)
+        #expect(manifest.omission?.contains("behind page 3, at \(origin.url("/p111").absoluteString)") == true)
         #expect(origin.requests.count == 3)
+    }
+
+    @Test func endsWhereAListLeadsBackIntoItself() async throws {
+        origin.on("/1", json(#"["http://a/1"]"#, [("Link", "</2>; rel=next")]))
+        origin.on("/2", json(#"["http://a/2"]"#, [("Link", "</1>; rel=next")]))
+        guard case .failure(.malformed(let reason, _)) = await rows(manifest("/1")) else {
+            return #expect(Bool(false))
+        }
+        #expect(reason == "page 2 leads back to \(origin.url("/1").absoluteString), which was read before")
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func namesThePageThatCannotBeHad() async throws {
+        origin.on("/1", json(#"["http://a/1"]"#, [("Link", "</2>; rel=next")]))
+        origin.on("/2", .status(404))
+        guard case .failure(.notFetched(let reason)) = await rows(manifest("/1")) else {
+            return #expect(Bool(false))
+        }
+        #expect(reason.hasPrefix("page 2, \(origin.url("/2").absoluteString): "))
     }
 
     @Test func takesNoSecretToAnotherOrigin() async throws {
@@ -158,6 +179,8 @@ struct RemoteManifestTests {
     @Test func knowsTheFormatByTypeOrName() async throws {
         origin.on("/a.csv", .ok(Array("url\nhttp://a/1\n".utf8), type: "application/octet-stream"))
         origin.on("/b", .ok(Array("http://a/1\n".utf8), type: "text/plain"))
+        origin.on("/c.csv?x=1", .ok(Array("n,url\n1,http://a/1\n".utf8), type: "text/plain; charset=utf-8"))
+        #expect(try await rows(manifest("/c.csv?x=1")).get().map(\.url) == ["http://a/1"])
         #expect(try await rows(manifest("/a.csv")).get().map(\.url) == ["http://a/1"])
         #expect(try await rows(manifest("/b")).get().map(\.url) == ["http://a/1"])
     }

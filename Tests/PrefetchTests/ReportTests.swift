@@ -206,6 +206,16 @@ struct RowSelectionTests {
         #expect(row.problem?.contains("its manifest") == true)
     }
 
+    /// A run that was killed leaves a line that is cut off.
+    @Test func leavesOutALineThatIsCutOff() throws {
+        for end in ["", "{", #"{"row":9,"url":"http:"#] {
+            let rows = FailedRows(MemorySource(report.trimmingCharacters(in: ["\n"]) + "\n" + end))
+            #expect(try all(rows).map(\.number) == [3, 2])
+            #expect((rows.omission == nil) == end.isEmpty)
+        }
+        #expect(throws: ManifestError.self) { try all(FailedRows(MemorySource("{"))) }
+    }
+
     @Test func saysWhereAReportIsNone() {
         let error = #expect(throws: ManifestError.self) {
             try FailedRows(MemorySource("{\"row\":1}\nhello\n")).numbers()

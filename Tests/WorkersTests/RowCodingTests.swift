@@ -55,6 +55,8 @@ struct RowExporterTests {
         #expect(name(Row(number: 1, url: "http://a/b/cat%20one.jpg?x=/../1")).hasPrefix("cat_one-"))
         #expect(name(Row(number: 1, url: "http://a/")).hasPrefix("a-"))
         #expect(name(Row(number: 1, url: "http://a/" + String(repeating: "x", count: 500))).utf8.count < 140)
+        #expect(!name(Row(number: 1, url: "u", id: "..\u{301}/\u{301}x/\u{5b0}y")).contains { $0 == "/" })
+        #expect(!name(Row(number: 1, url: "u", id: "/\u{301}x")).utf8.contains(UInt8(ascii: "/")))
         let pair = ["a/b", "a_b"].map { name(Row(number: 1, url: "u", id: $0)) }
         #expect(pair[0] != pair[1], "what is made harmless stays apart from what was")
     }

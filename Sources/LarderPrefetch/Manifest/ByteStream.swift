@@ -49,6 +49,15 @@ struct ByteStream: ~Copyable {
         return !isAtEnd
     }
 
+    /// Reads on until the first line is there, or enough to tell that the manifest is JSON, or very much of it.
+    mutating func fillFirstLine() throws(ManifestError) {
+        while position + 4096 > buffer.count, find(0x0A, from: position) == nil {
+            let first = unread.first { !$0.isBlank }
+            if first == UInt8(ascii: "[") || first == UInt8(ascii: "{") { return }
+            guard try fill() else { return }
+        }
+    }
+
     mutating func peek() throws(ManifestError) -> UInt8? {
         while position == buffer.count { guard try fill() else { return nil } }
         return buffer[position]
@@ -84,6 +93,9 @@ struct ByteStream: ~Copyable {
             }
         }
     }
+
+    /// Whether the line that ``nextLine(limit:)`` has just given had its line feed.
+    func endsLine(_ line: Range<Int>) -> Bool { position > line.upperBound }
 
     /// Passes over the rest of a line that is too long, without keeping it.
     private mutating func skipLine() throws(ManifestError) -> Line {

@@ -35,13 +35,14 @@ struct DelimitedRows: RowParser {
         case .bad(let problem): throw .malformed("the header row cannot be read: \(problem)", place: "line 1")
         case .fields(let fields):
             let names = fields.map { String($0).trimmingBlanks }
-            guard names.contains(decoder.urlColumn) else {
+            let alike = names.filter { $0.lowercased() == decoder.urlColumn.lowercased() }
+            guard let urlColumn = names.contains(decoder.urlColumn) ? decoder.urlColumn : alike.first else {
                 throw .malformed(
                     "there is no column '\(decoder.urlColumn)' in the header row, only: "
                         + names.prefix(20).joined(separator: ", ") + "; name the right one with --url-col",
                     place: "line 1")
             }
-            header = names.map { ($0, decoder.column($0)) }
+            header = names.map { ($0, $0 == urlColumn ? .url : decoder.column($0)) }
             return true
         }
     }
@@ -92,21 +93,46 @@ struct DelimitedRows: RowParser {
     private func plain(_ bytes: ArraySlice<UInt8>) -> Record {
         let bytes = bytes.last == 0x0D ? bytes.dropLast() : bytes
         guard let text = String(validating: bytes, as: UTF8.self) else { return .bad("it is not valid UTF-8") }
-        let delimiter = Character(Unicode.Scalar(delimiter))
-        return .fields(text.split(separator: delimiter, omittingEmptySubsequences: false))
+        // By bytes: a delimiter and a combining mark behind it are one Character.
+        return .fields(text.utf8.split(separator: delimiter, omittingEmptySubsequences: false).map(Substring.init))
     }
 
-    /// A record with quotes: complete where their number is even, else it goes on in the next line.
+    /// Follows quotes from line to line. One that does not stand at a field's beginning is a byte like any other.
+    private struct QuoteScan {
+        let delimiter: UInt8
+        private(set) var isInside = false
+        private var isAtStart = true
+        /// The byte before closed a field, or is the first of two quotes that stand for one.
+        private var hasClosed = false
+
+        init(delimiter: UInt8) { self.delimiter = delimiter }
+
+        mutating func feed(_ bytes: some Sequence<UInt8>) {
+            for byte in bytes {
+                let isQuote = byte == UInt8(ascii: "\"")
+                if isInside {
+                    if isQuote { (isInside, hasClosed) = (false, true) }
+                } else {
+                    isInside = isQuote && (isAtStart || hasClosed)
+                    hasClosed = false
+                }
+                isAtStart = !isInside && byte == delimiter
+            }
+        }
+    }
+
+    /// A record with quotes: where a quoted field is open at its end, it goes on in the next line.
     private func quoted(_ first: [UInt8], _ stream: inout ByteStream) throws(ManifestError) -> Record {
         var bytes = first
-        var quotes = bytes.count { $0 == UInt8(ascii: "\"") }
-        while quotes % 2 == 1 {
+        var quotes = QuoteScan(delimiter: delimiter)
+        quotes.feed(first)
+        while quotes.isInside {
             guard case .line(let range) = try stream.nextLine(limit: limit) else {
                 return .bad("a quoted field has no end")
             }
             bytes.append(0x0A)
             bytes += stream.buffer[range]
-            quotes += stream.buffer[range].count { $0 == UInt8(ascii: "\"") }
+            quotes.feed(stream.buffer[range])
             guard bytes.count < limit else { return .bad(tooLong(limit)) }
         }
         if bytes.last == 0x0D { bytes.removeLast() }

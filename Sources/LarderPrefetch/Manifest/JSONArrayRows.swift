@@ -16,7 +16,14 @@ struct JSONArrayRows: RowParser {
         self.decoder = decoder
     }
 
-    func hasRow(_ stream: borrowing ByteStream) -> Bool { !stream.unread.isEmpty }
+    func hasRow(_ stream: borrowing ByteStream) -> Bool {
+        var rest = stream.unread.drop { $0 == 0x0A || $0.isBlank }
+        if rest.first == UInt8(ascii: ",") { rest = rest.dropFirst().drop { $0 == 0x0A || $0.isBlank } }
+        guard let first = rest.first else { return false }
+        if first == UInt8(ascii: "]") { return true }
+        var scan = ValueScan()
+        return rest.withUnsafeBufferPointer { scan.advance($0) } == nil || scan.isComplete
+    }
 
     mutating func next(_ number: Int, _ stream: inout ByteStream) throws(ManifestError) -> Row? {
         if state == .start {

@@ -50,6 +50,16 @@ public struct ManifestEndpoint: Sendable, Hashable {
         return components.url
     }
 
+    /// Whether what was given for a manifest is an address rather than a path: it has a scheme and `//`.
+    public static func isAddress(_ text: String) -> Bool {
+        guard let end = text.range(of: "://")?.lowerBound, let first = text.unicodeScalars.first else { return false }
+        let scheme = text[..<end].unicodeScalars
+        return first.properties.isAlphabetic && first.isASCII
+            && scheme.allSatisfy {
+                $0.isASCII && ($0.properties.isAlphabetic || "0123456789+-.".unicodeScalars.contains($0))
+            }
+    }
+
     /// An address as people type it: what may not stand in a URL (spaces, Korean text) is escaped, what is escaped
     /// already stays. Nil where it is no http or https URL with a host.
     public init?(_ text: String) {

@@ -1,3 +1,5 @@
+import Foundation
+
 /// How a list is written.
 package enum ManifestFormat: String, Sendable, CaseIterable {
     /// A URL a line.
@@ -42,12 +44,21 @@ package enum ManifestFormat: String, Sendable, CaseIterable {
         }
     }
 
-    /// By the first bytes: an array, an object, or else a list of URLs, which never begins with a bracket.
-    package init(sniffing bytes: some Sequence<UInt8>) {
+    /// By the first bytes: an array, an object, a header row that names the column with the URL, or else a list of URLs,
+    /// which never begins with one of these.
+    package init(sniffing bytes: some Sequence<UInt8>, urlColumn: String = "url") {
         switch bytes.first(where: { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }) {
         case UInt8(ascii: "["): self = .json
         case UInt8(ascii: "{"): self = .jsonl
-        default: self = .txt
+        default:
+            let line = bytes.prefix(4096).prefix { $0 != 0x0A && $0 != 0x0D }
+            let table = [(Self.csv, UInt8(ascii: ",")), (.tsv, 0x09)].first { _, delimiter in
+                line.split(separator: delimiter).contains { field in
+                    let name = String(decoding: field, as: UTF8.self).trimmingCharacters(in: ["\"", " "])
+                    return name.caseInsensitiveCompare(urlColumn) == .orderedSame
+                }
+            }
+            self = table?.0 ?? .txt
         }
     }
 }

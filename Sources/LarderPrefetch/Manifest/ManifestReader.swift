@@ -24,10 +24,17 @@ package struct ManifestOptions: Sendable {
 
 /// Where rows come from. One caller at a time; calls block.
 package protocol RowSource: Sendable {
-    /// At least one row and at most `count`; none at the end. What is there is given without waiting for more.
+    /// At least one row and at most `count`; none at the end. What is there is given without waiting for more, and
+    /// before an error that comes behind it is thrown.
     func next(_ count: Int) throws(ManifestError) -> [Row]
+    /// What was left out of the list, for people; nil for nothing. To be asked at the end.
+    var omission: String? { get }
     /// Ends a `next` that waits. Safe from any thread.
     func stop()
+}
+
+extension RowSource {
+    package var omission: String? { nil }
 }
 
 /// Reads the rows of a manifest as a stream: memory does not grow with its length.
@@ -37,6 +44,8 @@ package final class ManifestReader: RowSource, @unchecked Sendable {
     private let options: ManifestOptions
     private var opened: Opened?
     private var number = 0
+    /// What ends the list behind the rows that were given.
+    private var failure: ManifestError?
 
     /// The stream and the parser of its format.
     private final class Opened {
@@ -46,7 +55,9 @@ package final class ManifestReader: RowSource, @unchecked Sendable {
             let decoder = RowDecoder(urlColumn: options.urlColumn)
             let limit = options.recordLimit
             let isInside = !options.itemsPath.isEmpty
-            switch options.format ?? (isInside ? .json : ManifestFormat(sniffing: stream.unread)) {
+            switch options.format
+                ?? (isInside ? .json : ManifestFormat(sniffing: stream.unread, urlColumn: options.urlColumn))
+            {
             case .txt: parser = TextRows(limit: limit)
             case .csv: parser = DelimitedRows(limit: limit, delimiter: UInt8(ascii: ","), decoder: decoder)
             case .tsv: parser = DelimitedRows(limit: limit, delimiter: 0x09, decoder: decoder)
@@ -73,20 +84,29 @@ package final class ManifestReader: RowSource, @unchecked Sendable {
     package func stop() { source.stop() }
 
     package func next(_ count: Int) throws(ManifestError) -> [Row] {
+        if let failure { throw failure }
         let opened: Opened
         if let known = self.opened {
             opened = known
         } else {
-            opened = Opened(try ByteStream(source), options)
+            var stream = try ByteStream(source)
+            if options.format == nil { try stream.fillFirstLine() }
+            opened = Opened(stream, options)
             self.opened = opened
         }
         var rows: [Row] = []
         rows.reserveCapacity(count)
         while rows.count < count {
             if !rows.isEmpty, !opened.parser.hasRow(opened.stream), !opened.stream.isReady { break }
-            guard let row = try opened.parser.next(number + 1, &opened.stream) else { break }
-            number += 1
-            rows.append(row)
+            do throws(ManifestError) {
+                guard let row = try opened.parser.next(number + 1, &opened.stream) else { break }
+                number += 1
+                rows.append(row)
+            } catch {
+                if rows.isEmpty || error == .stopped { throw error }
+                failure = error
+                break
+            }
         }
         return rows
     }

@@ -44,6 +44,8 @@ package final class RemoteManifest: RowSource, @unchecked Sendable {
     private var base: URL
     private var pages = 0
     private var rows = 0
+    /// Pages that were asked for, to find a list that leads back into itself.
+    private var asked: Set<String> = []
 
     private struct Current {
         var source: ChannelSource?
@@ -75,11 +77,22 @@ package final class RemoteManifest: RowSource, @unchecked Sendable {
         source?.stop()
     }
 
+    package var omission: String? {
+        guard let nextURL, reader == nil, pages >= configuration.maxPages else { return nil }
+        return "the list goes on behind page \(pages), at \(nextURL.absoluteString); --max-pages allows more"
+    }
+
     package func next(_ count: Int) throws(ManifestError) -> [Row] {
         while true {
             if reader == nil {
                 guard let url = nextURL, pages < configuration.maxPages else { return [] }
-                try openPage(url)
+                guard asked.insert(url.absoluteString).inserted else {
+                    throw .malformed(
+                        "page \(pages) leads back to \(url.absoluteString), which was read before", place: "")
+                }
+                do throws(ManifestError) { try openPage(url) } catch .notFetched(let reason) where pages > 0 {
+                    throw .notFetched("page \(pages + 1), \(url.absoluteString): \(reason)")
+                }
             }
             guard let reader else { return [] }
             var found = try reader.next(count)
@@ -179,9 +192,10 @@ package final class RemoteManifest: RowSource, @unchecked Sendable {
         }
         let next = LinkHeader.target("next", in: response.fields.values("Link"))
             .flatMap { response.url.resolving(reference: $0) }
-        let format =
-            response.fields["Content-Type"].flatMap(ManifestFormat.init(contentType:))
-            ?? ManifestFormat(name: response.url.absoluteString)
+        let typed = response.fields["Content-Type"].flatMap(ManifestFormat.init(contentType:))
+        let named = ManifestFormat(name: response.url.absoluteString) ?? ManifestFormat(name: url.absoluteString)
+        // Servers call whatever they do not know text/plain.
+        let format = typed == .txt ? named ?? typed : typed ?? named
         return Page(source: source, base: response.url, next: next == url ? nil : next, format: format)
     }
 

@@ -17,6 +17,7 @@ package final class RowSelection: RowSource {
     }
 
     package func stop() { base.stop() }
+    package var omission: String? { base.omission }
 
     package func next(_ count: Int) throws(ManifestError) -> [Row] {
         while true {
@@ -30,10 +31,14 @@ package final class RowSelection: RowSource {
 
 /// The failed rows of a report: as rows of their own, or by number, to pick them out of their manifest.
 package final class FailedRows: RowSource, @unchecked Sendable {
-    // Sendable: `next` is called by one caller at a time, as RowSource demands; `stop` touches `source` alone.
+    // Sendable: `next` and `omission` are called by one caller at a time, as RowSource demands; `stop` touches `source`
+    // alone.
     private let source: any ByteSource
     private var stream: Box?
     private var line = 0
+    /// What ends the report behind the rows that were given.
+    private var failure: ManifestError?
+    package private(set) var omission: String?
 
     private final class Box {
         var stream: ByteStream
@@ -55,26 +60,45 @@ package final class FailedRows: RowSource, @unchecked Sendable {
             box = Box(try ByteStream(source))
             stream = box
         }
+        if let failure { throw failure }
         var rows: [Row] = []
         while rows.count < count {
-            line += 1
-            switch try box.stream.nextLine(limit: Self.limit) {
-            case .end: return rows
-            case .tooLong: throw .malformed("the line is too long for a report", place: "line \(line)")
-            case .line(let range):
-                let row: Row?
-                do throws(JSONCursor.Mistake) {
-                    row = try box.stream.buffer.withUnsafeBufferPointer { (buffer) throws(JSONCursor.Mistake) in
-                        let bytes = UnsafeBufferPointer(rebasing: buffer[range])
-                        return try bytes.allSatisfy(\.isBlank) ? nil : Self.failure(bytes)
-                    }
-                } catch {
-                    throw .malformed("it is no line of a report: \(error.reason)", place: "line \(line)")
-                }
-                if let row { rows.append(row) }
+            do throws(ManifestError) {
+                guard let row = try nextFailure(box) else { break }
+                rows.append(row)
+            } catch {
+                if rows.isEmpty || error == .stopped { throw error }
+                failure = error
+                break
             }
         }
         return rows
+    }
+
+    private func nextFailure(_ box: Box) throws(ManifestError) -> Row? {
+        while true {
+            line += 1
+            switch try box.stream.nextLine(limit: Self.limit) {
+            case .end: return nil
+            case .tooLong: throw .malformed("the line is too long for a report", place: "line \(line)")
+            case .line(let range):
+                do throws(JSONCursor.Mistake) {
+                    let row = try box.stream.buffer.withUnsafeBufferPointer {
+                        (buffer) throws(JSONCursor.Mistake) -> Row? in
+                        let bytes = UnsafeBufferPointer(rebasing: buffer[range])
+                        return try bytes.allSatisfy(\.isBlank) ? nil : Self.failure(bytes)
+                    }
+                    if let row { return row }
+                } catch {
+                    // A report whose writer was killed ends in the midst of a line.
+                    guard !box.stream.endsLine(range), line > 1 else {
+                        throw .malformed("it is no line of a report: \(error.reason)", place: "line \(line)")
+                    }
+                    omission = "line \(line) of the report is cut off, and its row left out"
+                    return nil
+                }
+            }
+        }
     }
 
     /// The numbers of all failed rows, sorted. Blocks.

@@ -30,7 +30,7 @@ package struct RowExporter: Sendable {
         if let id = row.id {
             let name = plain(id)
             // What had to be changed is told apart from what else might become the same.
-            return name == id ? name : name + "-" + CacheKey(url: id).hash.description.prefix(8)
+            return name.utf8.elementsEqual(id.utf8) ? name : name + "-" + CacheKey(url: id).hash.description.prefix(8)
         }
         let path = key.url.prefix { $0 != "?" && $0 != "#" }
         var last = String(path.split(separator: "/").last ?? "image").removingPercentEncoding ?? "image"
@@ -41,9 +41,14 @@ package struct RowExporter: Sendable {
     /// Letters, digits and `-_.`, at most 120 bytes, no dot first.
     package static func plain(_ text: String) -> String {
         var name = ""
-        for letter in text {
-            let isPlain = letter.isLetter || letter.isNumber || "-_".contains(letter) || letter == "." && !name.isEmpty
-            let next = isPlain ? String(letter) : "_"
+        // By scalars: a slash and a combining mark behind it are one Character.
+        for scalar in text.unicodeScalars {
+            let facts = scalar.properties
+            let isMark = facts.generalCategory == .nonspacingMark || facts.generalCategory == .spacingMark
+            let isPlain =
+                facts.isAlphabetic || facts.numericType != nil || isMark || "-_".unicodeScalars.contains(scalar)
+                || scalar == "." && !name.isEmpty
+            let next = isPlain ? String(scalar) : "_"
             guard name.utf8.count + next.utf8.count <= 120 else { break }
             name += next
         }
