@@ -1,3 +1,5 @@
+import Larder
+
 /// An option of the command line, as it stands in the one table that parsing, `--help`, the documentation, the
 /// man page and the completions are made from.
 struct Option: Sendable {
@@ -196,6 +198,33 @@ struct Arguments: Sendable {
             }
             return words
         }
+    }
+
+    /// The options on the command line as words to be shown and typed again, but for those named; what is secret in
+    /// them is left out.
+    func spoken(except left: Set<String>) -> [String] {
+        given.sorted { $0.key < $1.key }.filter { !left.contains($0.key) }.flatMap { name, values -> [String] in
+            guard options[name]?.value != nil else { return ["--" + name] }
+            return values.flatMap { ["--" + name, Self.harmless(name, $0)] }
+        }
+    }
+
+    private static func harmless(_ name: String, _ value: String) -> String {
+        switch name {
+        case "header":
+            let field = value.prefix { $0 != ":" }
+            return Credentials.isCredential(String(field)) ? "\(field): …" : value
+        case "proxy": return withoutUserInfo(value)
+        default: return value
+        }
+    }
+
+    /// A URL without the name and password before its host.
+    static func withoutUserInfo(_ text: String) -> String {
+        guard let start = text.range(of: "://")?.upperBound else { return text }
+        let authority = text[start...].prefix { !"/?#".contains($0) }
+        guard let at = authority.lastIndex(of: "@") else { return text }
+        return text[..<start] + "…" + text[at...]
     }
 
     /// Whether the flag was given; from the environment: 1, true, yes or on.

@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 import LarderWorkers
 
@@ -8,11 +9,12 @@ enum LoaderSetup {
     ///   - perHost: to one host.
     ///   - memoryBytes: for pictures that are shown again; what is only fetched needs little.
     ///   - directory: in place of `--cache`.
+    ///   - makesDirectory: whether one that is missing is made; where it is not, the loader has none.
     ///   - transfers: at once over URLSession, where who hands out the rows sees to it that few of them bring bytes.
     static func loader(
         _ arguments: Arguments, _ loading: LoadingOptions, _ console: Console, parallel: Int = 16, perHost: Int = 6,
         output: ThumbnailOutput = ThumbnailOutput(), memoryBytes: Int = 16 << 20, directory: String? = nil,
-        transfers: Int? = nil
+        transfers: Int? = nil, makesDirectory: Bool = true
     ) throws -> ImageLoader {
         let connection = loading.connection
         var configuration = ImageLoader.Configuration()
@@ -37,7 +39,8 @@ enum LoaderSetup {
         if let age = loading.maxCacheAge { configuration.maxDiskAge = Int(age) }
         configuration.memory.byteLimit = memoryBytes
         let directory = try directory ?? arguments.string("cache") ?? "cache"
-        configuration.cacheDirectory = directory
+        configuration.cacheDirectory =
+            makesDirectory || FileManager.default.fileExists(atPath: directory) ? directory : nil
         let isQuiet = try arguments.flag("quiet")
         configuration.onCacheWarning = { if !isQuiet { console.say($0) } }
         do throws(ImageError) { return try ImageLoader(configuration) } catch {

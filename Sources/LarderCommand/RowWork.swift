@@ -40,6 +40,15 @@ struct RowWork: Sendable {
         self.job = job
     }
 
+    /// A runner that only looks what is there: it makes no directory, exports nothing and asks nobody.
+    static func looking(
+        _ arguments: Arguments, _ loading: LoadingOptions, _ console: Console
+    ) throws -> LoaderRunner {
+        let loader = try LoaderSetup.loader(
+            arguments, loading, console, output: ThumbnailOptions.output(arguments), makesDirectory: false)
+        return try LoaderRunner(loader, configuration: configuration(arguments, loading, exports: false))
+    }
+
     /// The runner of a worker process that was set up with these arguments.
     static func worker(_ arguments: Arguments, _ console: Console) throws -> LoaderRunner {
         let loading = try LoadingOptions(arguments)
@@ -85,7 +94,8 @@ struct RowWork: Sendable {
     private static func pool(
         _ arguments: Arguments, _ loading: LoadingOptions, _ count: Int
     ) throws(UsageError) -> WorkerPool {
-        let words = loading.share(of: try arguments.words, amongWorkers: count)
+        // The manifest as well, which says whose the credentials are.
+        let words = loading.share(of: try arguments.words, amongWorkers: count) + ["--"] + arguments.operands
         return WorkerCommand.pool(
             words, count: count, credits: credits, deadlines: loading.connection.deadlines,
             isVerbose: try arguments.flag("verbose"))
@@ -103,20 +113,35 @@ struct RowWork: Sendable {
     }
 
     private static func configuration(
-        _ arguments: Arguments, _ loading: LoadingOptions
+        _ arguments: Arguments, _ loading: LoadingOptions, exports: Bool = true
     ) throws -> LoaderRunner.Configuration {
         var configuration = LoaderRunner.Configuration()
         configuration.sizes = try ThumbnailOptions.sizes(arguments)
         configuration.crops = try arguments.flag("crop")
         configuration.fields = loading.connection.fields
-        configuration.policy = loading.policy
+        configuration.credentialOrigin = try credentialOrigin(arguments)
+        configuration.policy = try policy(arguments, loading)
         configuration.filter = try filter(arguments)
-        if let directory = try arguments.string("export") {
+        if exports, let directory = try arguments.string("export") {
             do throws(ImageError) { configuration.exporter = try RowExporter(directory: directory) } catch {
                 throw CommandFailure(error.details.detail)
             }
         }
         return configuration
+    }
+
+    /// A list on the web is asked for with what `-H` says; credentials among it are for the list's own origin.
+    private static func credentialOrigin(_ arguments: Arguments) throws -> String? {
+        guard let manifest = arguments.operands.first, ManifestEndpoint.isAddress(manifest),
+            let url = ManifestEndpoint(manifest)?.url
+        else { return nil }
+        do throws(ImageError) { return try NormalizedURL(url).origin } catch { return nil }
+    }
+
+    /// Rows that are tried again are asked for, whatever was remembered of them.
+    private static func policy(_ arguments: Arguments, _ loading: LoadingOptions) throws(UsageError) -> CachePolicy {
+        guard try arguments.string("retry-failed") != nil, loading.policy == .http else { return loading.policy }
+        return .revalidate
     }
 
     private static func filter(_ arguments: Arguments) throws(UsageError) -> ImageFilter? {

@@ -115,6 +115,99 @@ struct PrefetchCommandTests {
         }
     }
 
+    /// What was remembered of a failure is no answer to who tries again.
+    @Test func asksForFailedRowsInSpiteOfWhatIsRemembered() async throws {
+        let list = try manifest([url("/a.png"), url("/late.png")])
+        #expect(await run("prefetch", list, "-q", "--report", folder + "/r.jsonl") == .someFailed)
+        origin.on("/late.png", .ok(try Self.picture(width: 2, height: 2)))
+        #expect(await run("prefetch", "--retry-failed", folder + "/r.jsonl", "--json") == .success)
+        #expect(try summary()["from_network"] as? Int == 1)
+    }
+
+    @Test func writesNoReportOverWhatItReads() async throws {
+        let list = try manifest([url("/a.png")])
+        try FileManager.default.createSymbolicLink(atPath: folder + "/link", withDestinationPath: list)
+        for report in [list, folder + "/link", folder + "/./urls.txt"] {
+            #expect(await run("prefetch", list, "-q", "--report", report) == .usage)
+            #expect(await run("prefetch", list, "-q", "--dry-run", "--report", report) == .usage)
+        }
+        #expect(try String(contentsOfFile: list, encoding: .utf8) == url("/a.png"))
+        #expect(origin.requests.isEmpty)
+    }
+
+    @Test func keepsTheOldReportWhereTheManifestCannotBeRead() async throws {
+        let old = #"{"row":1,"url":"x","phase":"failure"}"# + "\n"
+        let path = folder + "/r.jsonl"
+        try old.write(toFile: path, atomically: false, encoding: .utf8)
+        for bad in [url("/missing.json"), try manifest(["[oops"], "broken.json"), folder + "/none.txt"] {
+            #expect(await run("prefetch", bad, "-q", "--report", path) == .usage)
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == old)
+        }
+        #expect(await run("prefetch", try manifest([]), "-q", "--report", path) == .success)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "")
+    }
+
+    @Test func aDryRunLeavesNothing() async throws {
+        let list = try manifest([url("/a.png")])
+        let options = ["--export", folder + "/out", "--report", folder + "/r.jsonl", "--json"]
+        for _ in 0..<2 {
+            #expect(
+                await Program.run(
+                    ["prefetch", list, "--dry-run", "--cache", folder + "/new"] + options, kept.console()) == .success)
+        }
+        #expect(try summary()["to_fetch"] as? Int == 1)
+        for name in ["new", "out", "r.jsonl"] { #expect(!FileManager.default.fileExists(atPath: folder + "/" + name)) }
+        // What the cache has is exported by no look either.
+        #expect(await run("prefetch", list, "-q") == .success)
+        #expect(
+            await Program.run(
+                ["prefetch", list, "--dry-run", "--cache", folder + "/cache"] + options, kept.console()) == .success)
+        #expect(try summary()["cached"] as? Int == 1)
+        #expect(!FileManager.default.fileExists(atPath: folder + "/out"))
+        #expect(
+            await run("prefetch", list, "--dry-run", "--report", folder + "/none/r.jsonl") == .usage)
+    }
+
+    @Test func namesTheCommandThatTriesAgain() async throws {
+        let list = try manifest([url("/a.png"), url("/missing.png")])
+        let options = ["-s", "16", "-H", "Authorization: Bearer s3cret", "-H", "X-Ok: 1", "--per-host", "3"]
+        #expect(
+            await Program.run(
+                ["prefetch", list, "--cache", folder + "/cache", "--retry", "0", "--workers", "0"] + options
+                    + ["--report", folder + "/r.jsonl"], kept.console()) == .someFailed)
+        #expect(!kept.err.contains("s3cret"))
+        let hint = try #require(kept.err.split(separator: "\n").last { $0.contains("Try the rest again") })
+        for part in [
+            "prefetch \(list) --retry-failed \(folder)/r.jsonl", "--size 16", "--header 'Authorization: …'",
+            "--header 'X-Ok: 1'", "--per-host 3", "--cache \(folder)/cache",
+        ] { #expect(hint.contains(part), "\(part)") }
+    }
+
+    /// A list on the web and its images: the secret is for the list's own origin.
+    @Test func takesCredentialsToNoOtherOriginThanTheLists() async throws {
+        let other = try Origin()
+        let image = try Self.picture(width: 8, height: 8)
+        other.on("/c.png", .ok(image))
+        let list = #"["\#(url("/a.png"))","\#(other.url("/c.png").absoluteString)"]"#
+        origin.on("/list.json", .ok(Array(list.utf8), type: "application/json"))
+        let fields = ["-H", "Authorization: Bearer s", "-H", "X-Open: 1"]
+        #expect(
+            await Program.run(
+                ["prefetch", url("/list.json"), "-q", "--cache", folder + "/cache", "--workers", "0"] + fields,
+                kept.console()) == .success)
+        #expect(origin.requests.map { $0["authorization"] } == ["Bearer s", "Bearer s"])
+        #expect(other.requests.map { $0["authorization"] } == [nil])
+        #expect(other.requests.map { $0["x-open"] } == ["1"])
+    }
+
+    @Test func refusesAddressesThatAreNoManifest() async throws {
+        #expect(await run("prefetch", "ftp://a/b.txt") == .usage)
+        #expect(kept.err.contains("or an http or https URL"))
+        origin.on("/l.txt", .ok(Array(url("/a.png").utf8), type: "text/plain"))
+        let capitals = url("/l.txt").replacing("http://", with: "HTTP://")
+        #expect(await run("prefetch", capitals, "-q") == .success)
+    }
+
     @Test func staysOfflineWhenAsked() async throws {
         let list = try manifest([url("/a.png")])
         #expect(await run("prefetch", list, "--offline", "--json") == .noneSucceeded)

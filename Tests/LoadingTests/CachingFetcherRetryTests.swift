@@ -145,6 +145,16 @@ import Testing
         #expect(try await fixture.fetch().source == .disk)
     }
 
+    @Test func theErrorOfACutBodyHasTheStatusOfItsHead() async throws {
+        var configuration = FetcherConfiguration()
+        configuration.retries = .none
+        let fixture = try fixture(over: .scripted, configuration) { [self] _, number in
+            number == 1 ? cut() : .fail(.timedOut(.connect, .init()))
+        }
+        #expect(await fixture.error("/b.png")?.details.status == 200)
+        #expect(await fixture.error("/c.png")?.details.status == nil)
+    }
+
     @Test(arguments: TransportKind.allCases)
     func itIsContinuedInALaterRunToo(_ kind: TransportKind) async throws {
         var configuration = FetcherConfiguration()

@@ -267,6 +267,16 @@ struct PrefetchJobTests {
         #expect(await running.value.stop == .interrupted)
     }
 
+    /// A host that sends heads is there, however slow its bodies are.
+    @Test func givesNoHostUpThatAnswers() async throws {
+        let outcome = await job(list((0..<20).map { "http://h/cut/\($0)" })).run()
+        try expectItAddsUp(outcome.tally, rows: 20)
+        #expect(report.lines.allSatisfy { $0.contains(#""status":200"#) && !$0.contains("not tried") })
+        let silent = await job(list((0..<20).map { "http://s/timeout/\($0)" })).run()
+        #expect(silent.tally.failure == 20)
+        #expect(report.lines.suffix(20).contains { $0.contains("not tried") })
+    }
+
     @Test func stopsAtTheFirstFailureWhenAsked() async throws {
         let urls = ["http://a/ok/1", "http://b/fail/2"] + (0..<100).map { "http://h\($0)/hang/\($0)" }
         let outcome = await job(

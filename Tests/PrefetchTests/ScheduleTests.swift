@@ -29,6 +29,16 @@ struct ScheduleTests {
         #expect(schedule.waiting == 0)
     }
 
+    @Test func forgetsHostsThatNeverAnswered() {
+        var schedule = Schedule()
+        for host in 0..<60_000 {
+            let now = Double(host) * 0.01
+            for probe in 0..<Schedule.probes { _ = schedule.add(item(3 * host + probe, "h\(host)"), now: now) }
+            while let item = schedule.next(now: now) { _ = schedule.finish(item, .timedOut, now: now) }
+        }
+        #expect(schedule.hostCount < 20_000)
+    }
+
     @Test func takesHigherPrioritiesFirst() {
         var schedule = Schedule()
         for (sequence, priority) in [0, 5, -3, 5, 100_000].enumerated() {

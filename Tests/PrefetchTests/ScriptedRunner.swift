@@ -6,7 +6,7 @@ import TestSupport
 @testable import LarderPrefetch
 
 /// A runner that does what a row's URL says: `http://HOST/WHAT/…`, WHAT being `cached`, `ok`, `fail`, `timeout`,
-/// `hang` (until it is cancelled or let go) or `deaf` (until it is let go).
+/// `cut` (timed out behind the head), `hang` (until it is cancelled or let go) or `deaf` (until it is let go).
 final class ScriptedRunner: RowRunner {
     struct State {
         var runs: [String] = []
@@ -103,6 +103,10 @@ final class ScriptedRunner: RowRunner {
         case "timeout":
             await Task.yield()
             return .failure(RowError(.timedOut(.total, .init())))
+        case "cut":
+            var details = ImageError.Details("no byte for 15.0 s")
+            details.status = 200
+            return .failure(RowError(.timedOut(.idle, details)))
         case "hang":
             await withTaskCancellationHandler {
                 await hold(row.url)

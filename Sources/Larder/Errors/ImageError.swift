@@ -49,6 +49,8 @@ public enum ImageError: Error, Sendable, Hashable {
         public var attempts: Int?
         /// Whether the server did answer, though with what is no response of HTTP.
         public var isMalformed = false
+        /// The status of the response, where its head had come before something went wrong; nil otherwise.
+        public var status: Int?
 
         /// Details with what is known; `detail` must name no secrets.
         public init(_ detail: String = "", url: String? = nil, retryAfter: Double? = nil, isTransient: Bool? = nil) {

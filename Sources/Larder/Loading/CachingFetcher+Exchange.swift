@@ -52,6 +52,17 @@ extension CachingFetcher {
         let exchanged = Exchanged(
             sent: fields, response: response, requestTime: requestTime, responseTime: time.now)
 
+        do throws(ImageError) {
+            return try await answer(&plan, exchanged, conditions, partial)
+        } catch {
+            throw error.mapDetails { $0.status = response.status }
+        }
+    }
+
+    private func answer(
+        _ plan: inout FetchPlan, _ exchanged: Exchanged, _ conditions: Validators, _ partial: Beginning?
+    ) async throws(ImageError) -> Answer {
+        let response = exchanged.response
         switch response.status {
         case 304:
             _ = try? await response.body.next()

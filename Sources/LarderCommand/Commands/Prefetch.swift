@@ -20,12 +20,18 @@ extension Command {
                 + "`.json` (a list of strings or objects), `.jsonl` or `.ndjson`, each also `.gz`; or `-` for standard "
                 + "input; or an http(s) URL. It is read as a stream. Columns or keys are `url`, `id`, `sha256`, `sizes` "
                 + "(separated by spaces) and `priority`; others come back in the report's `input`. A record that cannot "
-                + "be used fails as `bad_row`; a record of 1,000,000 bytes or more is one of these.",
+                + "be used fails as `bad_row`; a record of 1,000,000 bytes or more is one of these. A manifest that breaks off "
+                + "is done up to there, and the exit status is 2.",
+            "Credentials among `-H` (`Authorization`, `Cookie`, keys and tokens) are sent to every host of a manifest that "
+                + "is a file; where it is a URL, to its own origin alone.",
             "The report has one JSON object a line for each row, as rows are done or, with `--ordered`, in the "
                 + "manifest's order. A URL that repeats is fetched once; its other rows carry `duplicate_of` and come "
                 + "`from` the disk. `bytes` of the summary are those of the images that came from the network.",
             "`--export` names a file by the row's `id`, else by its URL; each row has its file, one that repeats a URL "
-                + "too.",
+                + "too. Of several rows with one `id` the last to be done keeps the file.",
+            "`--report` replaces its file once the first row is done: a manifest that cannot be read costs no earlier "
+                + "report. `--retry-failed` asks for what failed even where the failure is remembered, and leaves a last line "
+                + "out that is cut off. `--dry-run` makes no directory and no file.",
             "Where there are thumbnails, a line also has `thumbhash` (the picture in some 25 bytes, base64, to be shown "
                 + "until it is there) and `color` (that of which it has most, as CSS writes it).",
             "The line of a failure repeats what the record asked for, `\"wanted\":{\"sha256\":…,\"priority\":…,"
@@ -111,8 +117,8 @@ struct PrefetchCommand: Sendable {
     func run() async throws -> ExitStatus {
         let source = try makeSource()
         let mode = ProgressDisplay.mode(try arguments.string("progress") ?? "auto", quiet: isQuiet, console)
+        if try arguments.flag("dry-run") { return try await survey(source) }
         let work = try RowWork(arguments, loading, try jobConfiguration(), console)
-        if try arguments.flag("dry-run") { return try await survey(source, work.runner) }
         let report = try makeReport()
         let job = PrefetchJob(source, runner: work.runner, report: report, configuration: work.job)
         let display = ProgressDisplay(mode, console)
@@ -125,6 +131,7 @@ struct PrefetchCommand: Sendable {
         await showing.value
         var summary = Summary(outcome)
         summary.evicted = await work.finish(outcome)
+        if let omission = source.omission { console.say(omission) }
         return try conclude(outcome, summary, signals.status)
     }
 
@@ -169,13 +176,15 @@ struct PrefetchCommand: Sendable {
 
     private func open(_ manifest: String) throws -> any RowSource {
         let options = try manifestOptions()
-        guard manifest.hasPrefix("http://") || manifest.hasPrefix("https://") else {
+        guard ManifestEndpoint.isAddress(manifest) else {
             return try reading(manifest) { () throws(ManifestError) in
                 try ManifestReader(path: manifest, options: options)
             }
         }
         guard let url = ManifestEndpoint(manifest)?.url else {
-            throw UsageError("the manifest's address is no URL: \(manifest)")
+            throw UsageError(
+                "a manifest cannot be fetched from \(manifest)",
+                hint: "It is a file, - for standard input, or an http or https URL with a host.")
         }
         var configuration = RemoteManifest.Configuration()
         configuration.fields = loading.connection.fields
@@ -199,12 +208,18 @@ struct PrefetchCommand: Sendable {
     private func makeReport() throws -> ReportWriter? {
         guard let path = reportPath else { return nil }
         if path == "-" { return ReportWriter(descriptor: 1) }
-        if try arguments.string("retry-failed") == path {
-            throw UsageError(
-                "--retry-failed and --report name the same file", hint: "Write the new report to another one.")
-        }
+        try checkReport(path)
         do throws(ReportWriter.Failure) { return try ReportWriter(path: path) } catch {
             throw CommandFailure("the report \(path) cannot be written: \(error.reason)")
+        }
+    }
+
+    /// The report is no file that is read meanwhile.
+    private func checkReport(_ path: String) throws {
+        for (read, name) in [(try arguments.string("retry-failed"), "--retry-failed"), (manifest, "the manifest")] {
+            guard let read, FileManager.default.isSameFile(read, path) else { continue }
+            throw UsageError(
+                "\(name) and --report name the same file, \(path)", hint: "Write the report to another one.")
         }
     }
 
@@ -247,11 +262,21 @@ struct PrefetchCommand: Sendable {
 
     // MARK: After
 
-    private func survey(_ source: any RowSource, _ runner: any RowRunner) async throws -> ExitStatus {
+    private func survey(_ source: any RowSource) async throws -> ExitStatus {
+        if let path = reportPath, path != "-" {
+            try checkReport(path)
+            let folder = (path as NSString).deletingLastPathComponent
+            let target = FileManager.default.fileExists(atPath: path) ? path : folder.isEmpty ? "." : folder
+            guard access(target, W_OK) == 0 else {
+                throw CommandFailure("the report \(path) cannot be written: \(String(cString: strerror(errno)))")
+            }
+        }
+        let runner = try RowWork.looking(arguments, loading, console)
         let survey: Survey
         do throws(ManifestError) { survey = try await Survey.run(source, runner: runner) } catch {
             throw Self.failure(manifest ?? "the report", error)
         }
+        if let omission = source.omission { console.say(omission) }
         if isJSON { try console.out(survey.json) } else { try console.print(survey.text.joined(separator: "\n")) }
         return .success
     }
@@ -265,14 +290,16 @@ struct PrefetchCommand: Sendable {
             throw CommandFailure("the report \(reportPath ?? "") cannot be written: \(failure.reason)")
         default: break
         }
-        do { try show(summary) } catch let error as Console.OutputFailure where error.isReaderGone {}
+        do { try show(summary, isInterrupted: outcome.stop == .interrupted) } catch let error as Console.OutputFailure
+            where error.isReaderGone
+        {}
         if case .manifest(let error) = outcome.stop { throw Self.failure(manifest ?? "the report", error) }
         if outcome.stop == .interrupted { return signal ?? .interrupted }
         if try arguments.flag("exit-zero") { return .success }
         return ExitStatus(rawValue: summary.exitStatus) ?? .someFailed
     }
 
-    private func show(_ summary: Summary) throws {
+    private func show(_ summary: Summary, isInterrupted: Bool) throws {
         if isJSON { return reportPath == "-" ? console.err(summary.json) : try console.out(summary.json) }
         guard !isQuiet else { return }
         var lines = summary.text(in: console.language) { text, style in
@@ -281,8 +308,10 @@ struct PrefetchCommand: Sendable {
         }
         if try arguments.flag("verbose"), !summary.slowest.isEmpty { lines += ["Slowest hosts"] + summary.slowestHosts }
         let cache = try arguments.string("cache") ?? "cache"
-        if summary.tally.failure > summary.tally.filtered {
-            lines.append("Try the rest again:  " + (try retryCommand(cache)))
+        if isInterrupted {
+            lines.append("Go on with:          " + (try sameCommand(refreshes: true)))
+        } else if summary.tally.failure > summary.tally.filtered {
+            lines.append("Try the rest again:  " + (try retryCommand()))
         }
         if summary.tally.success > 0 {
             lines.append("See what is there:   \(quoted(console.program)) serve \(quoted(cache))")
@@ -290,15 +319,28 @@ struct PrefetchCommand: Sendable {
         console.note(lines.joined(separator: "\n"))
     }
 
-    /// What fetches the rows that failed.
-    private func retryCommand(_ cache: String) throws -> String {
+    /// What fetches the rows that failed: they are in the report, or else found out by the same command.
+    private func retryCommand() throws -> String {
+        guard let reportPath, reportPath != "-" else { return try sameCommand(refreshes: false) }
         var words = [console.program, "prefetch"]
-        if let manifest, manifest != "-" { words.append(manifest) }
-        if let reportPath, reportPath != "-" { words += ["--retry-failed", reportPath] }
-        for size in try arguments.strings("size") { words += ["-s", size] }
-        if let column = try arguments.string("url-col") { words += ["--url-col", column] }
-        if cache != "./cache", cache != "cache" { words += ["--cache", cache] }
+        if let manifest, manifest != "-" { words.append(shown(manifest)) }
+        words += ["--retry-failed", reportPath]
+        words += arguments.spoken(except: ["report", "retry-failed", "shard", "json", "quiet", "verbose", "progress"])
         return words.map(quoted).joined(separator: " ")
+    }
+
+    /// What does all again but for what is in the cache by now.
+    ///
+    /// - Parameter refreshes: whether what is there is fetched anew, where that was asked for.
+    private func sameCommand(refreshes: Bool) throws -> String {
+        let words =
+            [console.program, "prefetch"] + (manifest.map { [shown($0)] } ?? [])
+            + arguments.spoken(except: Set(["json", "quiet", "verbose", "progress"] + (refreshes ? [] : ["refresh"])))
+        return words.map(quoted).joined(separator: " ")
+    }
+
+    private func shown(_ manifest: String) -> String {
+        ManifestEndpoint.isAddress(manifest) ? Arguments.withoutUserInfo(manifest) : manifest
     }
 
     private func quoted(_ word: String) -> String {
@@ -319,5 +361,12 @@ extension ReportWriter.Failure {
 extension FileManager {
     fileprivate func isRegularFile(_ path: String) -> Bool {
         (try? attributesOfItem(atPath: path)[.type] as? FileAttributeType) == .typeRegular
+    }
+
+    /// Whether both paths lead to one regular file.
+    fileprivate func isSameFile(_ first: String, _ second: String) -> Bool {
+        var (one, other) = (stat(), stat())
+        guard stat(first, &one) == 0, stat(second, &other) == 0, one.st_mode & S_IFMT == S_IFREG else { return false }
+        return one.st_dev == other.st_dev && one.st_ino == other.st_ino
     }
 }

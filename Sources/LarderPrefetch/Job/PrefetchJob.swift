@@ -116,7 +116,13 @@ package final class PrefetchJob: Sendable {
             report?.append(lines)
         }
         if let report {
-            do throws(ReportWriter.Failure) { try await report.finish() } catch { stop(.report(error)) }
+            // A manifest that could not be read at all costs no report of an earlier run.
+            let replaces = state.read { state in
+                if case .manifest? = state.stop { state.tally.total > 0 } else { true }
+            }
+            do throws(ReportWriter.Failure) { try await report.finish(replaces: replaces) } catch {
+                stop(.report(error))
+            }
         }
         let end = time.monotonic
         return state.read {
@@ -285,7 +291,7 @@ package final class PrefetchJob: Sendable {
     private static func verdict(_ result: RowResult) -> Schedule.Verdict {
         switch result.code {
         case nil: .answered
-        case "timed_out": .timedOut
+        case "timed_out": result.hasStatus ? .answered : .timedOut
         case "unreachable", "cancelled", "worker_crashed", "bad_row", "cache_unavailable", "refused": .unknown
         default: .answered
         }

@@ -36,7 +36,10 @@ struct Schedule: Sendable {
         var listed: Set<String> = []
     }
 
+    /// Hosts that are remembered, for tests.
+    var hostCount: Int { hosts.count }
     private var hosts: [String: Host] = [:]
+    private var forgetsAbove = Self.remembered
     private var lanes: [Int: Lane] = [:]
     private var order: [Int] = []
     private var begun = Fifo<(start: Double, sequence: Int, host: String)>()
@@ -129,11 +132,17 @@ struct Schedule: Sendable {
         hosts[item.host] = host
         if host.waiting > 0 {
             for priority in order where lanes[priority]?.queues[item.host] != nil { list(item.host, priority) }
-        } else if host.underWay == 0, host.timeouts == 0, hosts.count > Self.remembered {
-            // That it answers is found out anew by its next rows.
-            hosts[item.host] = nil
+        } else if hosts.count > forgetsAbove {
+            forget(now: now)
         }
         return dropped
+    }
+
+    /// Hosts without rows and without a rest to keep: whether they answer is found out anew by their next rows.
+    private mutating func forget(now: Double) {
+        hosts = hosts.filter { $0.value.underWay > 0 || $0.value.waiting > 0 || $0.value.restsUntil > now }
+        // What could not be forgotten is not looked at with every row.
+        forgetsAbove = max(Self.remembered, hosts.count * 2)
     }
 
     /// Forgets every row that waits.

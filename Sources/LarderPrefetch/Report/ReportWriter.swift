@@ -16,6 +16,7 @@ package final class ReportWriter: Sendable {
     private struct State {
         var pending: [UInt8] = []
         var isWriting = false
+        var hasBegun = false
         var failure: Failure?
         var waiters: [Handover<Void>] = []
     }
@@ -42,21 +43,34 @@ package final class ReportWriter: Sendable {
         self.init { (bytes) throws(Failure) in try Self.write(bytes, to: descriptor) }
     }
 
-    /// Replaces the file at `path`.
+    /// Replaces the file at `path`, once there is something to be written or the job is done.
     package convenience init(path: String) throws(Failure) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw .unwritable(String(cString: strerror(errno))) }
+        let isEmptied = Lock(false)
         self.init(
-            write: { (bytes) throws(Failure) in try Self.write(bytes, to: descriptor) },
-            close: { _ = Glibc.close(descriptor) })
+            write: { (bytes) throws(Failure) in
+                // Pipes and devices have nothing to be emptied of.
+                let isFirst = isEmptied.withLock { isEmptied in
+                    defer { isEmptied = true }
+                    return !isEmptied
+                }
+                if isFirst { _ = ftruncate(descriptor, 0) }
+                try Self.write(bytes, to: descriptor)
+            }, close: { _ = Glibc.close(descriptor) })
     }
 
     deinit { close() }
 
     /// Takes lines; never blocks.
     func append(_ lines: [UInt8]) {
+        if !lines.isEmpty { take(lines) }
+    }
+
+    private func take(_ lines: [UInt8]) {
         let begins = state.withLock { state in
-            guard state.failure == nil, !lines.isEmpty else { return false }
+            guard state.failure == nil else { return false }
+            state.hasBegun = true
             state.pending += lines
             defer { state.isWriting = true }
             return !state.isWriting
@@ -68,7 +82,12 @@ package final class ReportWriter: Sendable {
     func ready() async throws(Failure) { try await wait { $0.pending.count < self.highWater || !$0.isWriting } }
 
     /// Waits until everything is written.
-    func finish() async throws(Failure) { try await wait { !$0.isWriting } }
+    ///
+    /// - Parameter replaces: whether what stood in the file before goes though there is no line.
+    func finish(replaces: Bool = true) async throws(Failure) {
+        if replaces, !state.withLock(\.hasBegun) { take([]) }
+        try await wait { !$0.isWriting }
+    }
 
     /// What went wrong, if anything has.
     var failure: Failure? { state.withLock(\.failure) }
@@ -96,7 +115,7 @@ package final class ReportWriter: Sendable {
                 return state.pending
             }
             var failure: Failure?
-            if !bytes.isEmpty { do throws(Failure) { try write(bytes) } catch { failure = error } }
+            do throws(Failure) { try write(bytes) } catch { failure = error }
             let (waiters, isOver) = state.withLock { state in
                 if let failure {
                     state.failure = failure

@@ -9,6 +9,8 @@ package final class LoaderRunner: RowRunner {
         /// Fill the box and cut off the rest.
         package var crops = false
         package var fields = HTTPFields()
+        /// The origin that alone is sent the credentials among `fields`, as `https://host:443`; nil: every one is.
+        package var credentialOrigin: String?
         package var policy = CachePolicy.http
         package var filter: ImageFilter?
         package var exporter: RowExporter?
@@ -19,6 +21,8 @@ package final class LoaderRunner: RowRunner {
     private let loader: ImageLoader
     private let configuration: Configuration
     private let time: any TimeSource
+    /// The fields for other origins than that of the credentials.
+    private let openFields: HTTPFields
     private let partition: String?
     private let lookUps = BlockingExecutor(name: "larder-look-up", width: 2)
 
@@ -26,7 +30,12 @@ package final class LoaderRunner: RowRunner {
         self.loader = loader
         self.configuration = configuration
         self.time = time
+        openFields = HTTPFields(configuration.fields.fields.filter { !Credentials.isCredential($0.name) })
         partition = Credentials.partition(configuration.fields)
+    }
+
+    private func isTrusted(_ url: NormalizedURL) -> Bool {
+        configuration.credentialOrigin.map { $0 == url.origin } ?? true
     }
 
     package func identity(of row: Row) -> RowIdentity? {
@@ -40,7 +49,7 @@ package final class LoaderRunner: RowRunner {
     }
 
     private func key(_ url: NormalizedURL) -> CacheKey {
-        CacheKey(url: loader.configuration.keyNormalizer(url), partition: partition)
+        CacheKey(url: loader.configuration.keyNormalizer(url), partition: isTrusted(url) ? partition : nil)
     }
 
     // MARK: From the cache
@@ -124,7 +133,7 @@ package final class LoaderRunner: RowRunner {
             do throws(ImageError) {
                 url = try NormalizedURL(row.url)
                 // Rows come here when `answer` has found nothing.
-                image = try await loader.store(request(row, try url.url()), thumbnails: sizes, isAfterMiss: true)
+                image = try await loader.store(request(row, url), thumbnails: sizes, isAfterMiss: true)
             } catch {
                 throw RowFailure(error: RowError(error), attempts: error.details.attempts ?? 0)
             }
@@ -134,9 +143,10 @@ package final class LoaderRunner: RowRunner {
         }
     }
 
-    private func request(_ row: Row, _ url: URL) -> ImageRequest {
+    private func request(_ row: Row, _ url: NormalizedURL) throws(ImageError) -> ImageRequest {
         ImageRequest(
-            url: url, fields: configuration.fields, priority: row.priority > 0 ? .low : .veryLow,
+            url: try url.url(), fields: isTrusted(url) ? configuration.fields : openFields,
+            priority: row.priority > 0 ? .low : .veryLow,
             cachePolicy: configuration.policy, sha256: row.sha256, filter: configuration.filter)
     }
 
@@ -175,7 +185,7 @@ package final class LoaderRunner: RowRunner {
         _ payload: @Sendable () throws(ImageError) -> [UInt8]
     ) throws(RowFailure) {
         guard let exporter = configuration.exporter else { return }
-        let suffix = count > 1 ? "-" + (size?.description ?? "") : ""
+        let suffix = count > 1 ? "-" + (size?.fileSuffix ?? "") : ""
         try RowFailure.catching { () throws(ImageError) in
             try exporter.write(try payload(), of: row, key: key, suffix: suffix, format: format)
         }
@@ -244,5 +254,12 @@ extension LoadedImage.Source {
         case .memory, .disk: .disk
         case .revalidated: .revalidated
         }
+    }
+}
+
+extension ThumbnailSize {
+    /// The size as a part of a file's name, in which its signs could not be told apart.
+    fileprivate var fileSuffix: String {
+        description.replacing(">", with: "-down").replacing("<", with: "-up").replacing("!", with: "-exact")
     }
 }

@@ -64,6 +64,16 @@ package struct RowResult: Sendable, Hashable {
 
     private static let fileMark = Array("\"file\":\"".utf8)
 
+    /// Whether the line names the status of a response: a failure of a host that does answer.
+    package var hasStatus: Bool {
+        let mark = Self.statusMark
+        return tail.withUnsafeBufferPointer { bytes in
+            bytes.indices.contains { bytes[$0] == mark[0] && bytes[$0...].starts(with: mark) }
+        }
+    }
+
+    private static let statusMark = Array("\"status\":".utf8)
+
     package var isSuccess: Bool { if case .success = outcome { true } else { false } }
 
     /// The error's code, or nil for a success.
@@ -149,6 +159,7 @@ package struct RowError: Sendable, Hashable {
             code: error.code, message: error.message(in: .english), detail: error.details.detail,
             isRetryable: error.isRetryable)
         isMalformed = error.details.isMalformed
+        status = error.details.status
         if case .httpStatus(let status, _) = error { self.status = status }
     }
 

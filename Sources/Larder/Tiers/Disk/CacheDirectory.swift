@@ -129,7 +129,7 @@ final class CacheDirectory: Sendable {
                 if try isMarked(root, path, fileSystem) { return nil }
                 throw unavailable(
                     "\(path) holds other files (\(foreign)) and is not a cache directory of ours; "
-                        + "name an empty or new one, or ask for it to be adopted")
+                        + "name an empty or new one")
             }
         }
         do throws(SystemError) {
