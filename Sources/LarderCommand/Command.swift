@@ -43,7 +43,7 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
         case .usage: "usage, or the manifest or the directory cannot be read"
         case .noneSucceeded: "no image succeeded"
         case .interrupted: "ended by Ctrl-C, after the report was completed"
-        case .terminated: "ended by SIGTERM, after the report was completed"
+        case .terminated: "ended by SIGTERM, after the report was completed; `serve` ends with 0 then"
         }
     }
 }

@@ -26,6 +26,14 @@ import Testing
         return try await client.reply()?.status
     }
 
+    @Test func itHasNoRefresh() async {
+        let kept = KeptConsole()
+        #expect(
+            await Program.run(["serve", folder("cache"), "--fetch", "--public-only", "--refresh"], kept.console())
+                == .usage)
+        #expect(kept.err.contains("serve has no --refresh"))
+    }
+
     @Test func itServesOnTheSocketOfSystemdReloadsItsKeysAndEndsInGoodOrder() async throws {
         let news = try NewsSocket(path: folder("news"))
         let listener = try HandedSocket()

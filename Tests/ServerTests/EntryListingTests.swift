@@ -42,6 +42,11 @@ import Testing
         #expect(try await names("") == ["dates", "cheese", "bread", "apple"])
         #expect(try await names("sort=stored&limit=2&offset=1") == ["bread", "cheese"])
         #expect(try await names("sort=-size&limit=1") == ["dates"])
+        // By the bytes that are shown, not by blocks on disk.
+        try fixture.store("https://example.com/figs", [1, 2, 3])
+        #expect(try await names("sort=size") == ["figs", "apple", "bread", "cheese", "dates"])
+        fixture.tier.remove(CacheKey(url: "https://example.com/figs"))
+        #expect(try await names("format=jpg") == ["dates"])
         #expect(try await names("sort=url") == ["apple", "bread", "cheese", "dates"])
         #expect(try await names("q=ea") == ["bread"])
         #expect(try await names("format=jpeg") == ["dates"])

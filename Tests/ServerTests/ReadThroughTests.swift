@@ -35,6 +35,19 @@ private struct FailingRunner: RowRunner {
     func identity(of row: Row) -> RowIdentity? { nil }
 }
 
+/// Rows that are stored as another process would store them.
+private struct StoringRunner: RowRunner {
+    let fixture: ServerFixture
+    let partition: String?
+
+    func answer(_ rows: [Row]) async -> [RowResult?] { rows.map { _ in nil } }
+    func run(_ row: Row) async -> RowResult {
+        _ = try? fixture.store(row.url, [1, 2, 3], isPrivate: partition != nil, partition: partition)
+        return RowResult(outcome: .success(.network), tail: [])
+    }
+    func identity(of row: Row) -> RowIdentity? { nil }
+}
+
 @Suite struct ReadThroughTests {
     private let time = ManualTime()
     private let fixture: ServerFixture
@@ -75,6 +88,20 @@ private struct FailingRunner: RowRunner {
             #expect(answer.status == status)
             #expect(answer.text.contains("\"code\":\"\(fault.code)\""))
         }
+    }
+
+    /// With credentials rows are stored in a partition of their own.
+    @Test(arguments: [[:], ["Authorization": "Bearer x"]] as [HTTPFields])
+    func whatARowHasStoredIsFound(fields: HTTPFields) async throws {
+        let rows = RowReadThrough(
+            runner: StoringRunner(fixture: fixture, partition: Credentials.partition(fields)), tier: fixture.tier,
+            limits: .init(total: 1, perHost: 1), fields: fields)
+        guard case .entry(let entry) = try await rows.fetch(NormalizedURL("https://example.com/a.png")) else {
+            Issue.record("it is in no entry")
+            return
+        }
+        #expect(try entry.payload() == [1, 2, 3])
+        #expect(await fixture.server(readThrough: rows).answer(target).status == (fields.fields.isEmpty ? 200 : 403))
     }
 
     @Test func whatWasFetchedForOneIsNotGivenToAll() async throws {

@@ -84,6 +84,21 @@ import Testing
         #expect(status("/" + String(repeating: "a", count: 5000)) == 414)
     }
 
+    /// As a form sends it.
+    @Test func aPlusInASearchIsASpaceUnlessItIsEncoded() throws {
+        var query = EntryListQuery()
+        query.search = "a b+c d"
+        #expect(try route("/api/entries?q=a+b%2Bc%20d") == .entries(query))
+    }
+
+    @Test func aQualityAloneIsAsked() throws {
+        #expect(
+            try route("/image?url=http://e.com/a&q=70")
+                == .image(url: "http://e.com/a", Transformation(quality: 70), .request))
+        #expect(!Transformation(quality: 85).isIdentity)
+        #expect(Transformation().isIdentity)
+    }
+
     @Test func listsAreAskedForWithParameters() throws {
         var query = EntryListQuery()
         (query.offset, query.limit, query.order, query.isDescending) = (120, 60, .size, true)

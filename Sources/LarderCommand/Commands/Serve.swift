@@ -60,6 +60,11 @@ private struct ServeCommand {
     func run() async throws -> ExitStatus {
         let fetches = try arguments.flag("fetch")
         guard arguments.operands.count <= 1 else { throw UsageError("serve takes one directory") }
+        if loading.policy == .reload {
+            throw UsageError(
+                "serve has no --refresh: each answer would wait for the image's server",
+                hint: "larder prefetch --refresh fetches a list anew while this serves.")
+        }
         let access = try keys()
         let configuration = try serverConfiguration()
         let daemon = try daemonConfiguration()
@@ -193,6 +198,7 @@ private struct Network {
         guard loading.connection.transport != "curl" else {
             workers = nil
             readThrough = try FetcherReadThrough(fetcher: loader.fetcher, limits: loading.connection.limits) {
+                $0.policy = loading.policy
                 $0.fields = loading.connection.fields
                 $0.maxBytes = loading.connection.maxBytes
                 $0.deadlines = loading.connection.deadlines
@@ -213,6 +219,8 @@ private struct Network {
                 words.filter { !$0.hasPrefix("--cache=") } + ["--cache=" + directory], count: count, credits: 8,
                 deadlines: loading.connection.deadlines))
         workers = runner
-        readThrough = RowReadThrough(runner: runner, tier: tier, limits: .init(total: count * 8, perHost: 6))
+        readThrough = RowReadThrough(
+            runner: runner, tier: tier, limits: .init(total: count * 8, perHost: 6),
+            fields: loading.connection.fields)
     }
 }

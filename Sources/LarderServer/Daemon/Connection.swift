@@ -7,9 +7,14 @@ import Synchronization
 ///
 /// libmicrohttpd's own timeout begins anew with every byte, so a client that sends one now and then would stay for
 /// ever. Each phase has a deadline of ours; who passes it is shut down.
-final class Connection: Sendable {
+final class Connection: @unchecked Sendable {
+    // Sendable: `exchange` is touched only by the connection's thread, which libmicrohttpd never changes; the rest is
+    // constant or atomic.
     let descriptor: Int32
     let peer: String
+    /// The request in hand. libmicrohttpd does not tell the end of every one that it has told the beginning of: what
+    /// is still here when the next begins, or the connection ends, is over.
+    var exchange: Exchange?
     /// Nanoseconds of the monotonic clock; 0 for none.
     private let deadline: Atomic<UInt64>
 

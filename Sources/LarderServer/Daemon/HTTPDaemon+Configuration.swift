@@ -20,7 +20,7 @@ extension HTTPDaemon {
 
         package init(
             threads: Int = sysconf(Int32(_SC_NPROCESSORS_ONLN)), maxConnections: Int = 16_000,
-            memoryPerConnection: Int = 8 << 10, idleTimeout: UInt32 = 30, headerTimeout: Double = 10,
+            memoryPerConnection: Int = 16 << 10, idleTimeout: UInt32 = 30, headerTimeout: Double = 10,
             minimumRate: Int = 8 << 10
         ) {
             self.threads = max(1, threads)

@@ -69,6 +69,9 @@ package final class HTTPDaemon: @unchecked Sendable {
     /// Open connections.
     package var connections: Int { register.count }
 
+    /// Requests that have begun and not ended, for tests.
+    var requestsInHand: Int { running.load(ordering: .relaxed) }
+
     // MARK: - The end
 
     /// Accepts nothing more, lets what has begun come to its end for up to `seconds`, then stops.
@@ -124,7 +127,7 @@ package final class HTTPDaemon: @unchecked Sendable {
             { context, _, slot, _ in
                 guard let daemon = HTTPDaemon.from(context), let slot, let pointer = slot.pointee else { return }
                 slot.pointee = nil
-                daemon.end(Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue())
+                daemon.end(Unmanaged<Exchange>.fromOpaque(pointer).takeUnretainedValue())
             },
             { context, connection, slot, code in
                 guard let daemon = HTTPDaemon.from(context), let connection, let slot else { return }
@@ -166,6 +169,7 @@ package final class HTTPDaemon: @unchecked Sendable {
     }
 
     private func close(_ connection: Connection) {
+        connection.exchange.map(end)
         register.remove(connection)
         handler.connection(opened: false)
     }
@@ -177,12 +181,15 @@ package final class HTTPDaemon: @unchecked Sendable {
         let opened = Unmanaged<Connection>.fromOpaque(pointer).takeUnretainedValue()
         let now = time.monotonic
         opened.expect(noLaterThan: now &+ Self.nanoseconds(configuration.headerTimeout))
+        opened.exchange.map(end)
         running.add(1, ordering: .relaxed)
         let exchange = Exchange(connection: opened, target: target, began: now)
-        return Unmanaged.passRetained(exchange).toOpaque()
+        opened.exchange = exchange
+        return Unmanaged.passUnretained(exchange).toOpaque()
     }
 
     private func end(_ exchange: Exchange) {
+        exchange.connection.exchange = nil
         running.subtract(1, ordering: .relaxed)
         let now = time.monotonic
         exchange.connection.expect(by: now &+ Self.nanoseconds(Double(configuration.idleTimeout) * 2))

@@ -41,8 +41,8 @@ package struct EntryListQuery: Sendable, Hashable {
                 }
                 order = known
                 isDescending = value.hasPrefix("-")
-            case "q": search = value.replacing("+", with: " ")
-            case "format": format = value.isEmpty ? nil : value
+            case "q": search = value
+            case "format": format = value.isEmpty ? nil : value == "jpg" ? "jpeg" : value
             case "state":
                 guard let known = State(rawValue: value) else {
                     throw Self.wrong(name, value, "one of \(State.allCases.map(\.rawValue).joined(separator: ", "))")

@@ -39,9 +39,12 @@ package struct RequestTarget: Sendable, Hashable {
     ///
     /// A `+` stands for itself: clients that mean a space in a URL write `%20`, and Foundation leaves the plus of a
     /// URL as it is.
-    package func parameters() throws(Problem) -> [(name: String, value: String)] {
+    ///
+    /// - Parameter plusIsSpace: for what forms send, whose spaces are a plus and whose plus is `%2B`.
+    package func parameters(plusIsSpace: Bool = false) throws(Problem) -> [(name: String, value: String)] {
         var parameters: [(name: String, value: String)] = []
         for part in (query ?? "").split(separator: "&") {
+            let part = plusIsSpace ? part.replacing("+", with: " ") : part
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = pair[0].percentDecoded, let value = (pair.count > 1 ? pair[1] : "").percentDecoded else {
                 throw .badRequest("'\(part.prefix(80))' is not percent-encoded UTF-8.")

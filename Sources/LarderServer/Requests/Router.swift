@@ -20,7 +20,7 @@ package struct Router: Sendable {
         switch target.path {
         case "/": return try reading(method, .gallery)
         case "/image": return try reading(method, image(target))
-        case "/api/entries": return try reading(method, .entries(EntryListQuery(target.parameters())))
+        case "/api/entries": return try reading(method, .entries(EntryListQuery(target.parameters(plusIsSpace: true))))
         case "/api/stats": return try reading(method, .stats)
         case "/healthz": return try reading(method, .health)
         case "/metrics": return try reading(method, .metrics)

@@ -17,8 +17,8 @@ package struct Transformation: Sendable, Hashable {
     package var fit: Fit
     /// nil: negotiated with the client.
     package var format: ImageFormat?
-    /// Of lossy formats, 1 to 100.
-    package var quality: Int
+    /// Of lossy formats, 1 to 100; nil where nothing was said: ``defaultQuality``.
+    package var quality: Int?
 
     /// Pixels of the greatest side that may be asked for.
     package static let maxSide = 8192
@@ -26,7 +26,7 @@ package struct Transformation: Sendable, Hashable {
 
     package init(
         width: Int? = nil, height: Int? = nil, fit: Fit = .clip, format: ImageFormat? = nil,
-        quality: Int = Transformation.defaultQuality
+        quality: Int? = nil
     ) {
         self.width = width
         self.height = height
@@ -36,7 +36,7 @@ package struct Transformation: Sendable, Hashable {
     }
 
     /// Whether the original itself is wanted.
-    package var isIdentity: Bool { width == nil && height == nil && format == nil }
+    package var isIdentity: Bool { width == nil && height == nil && format == nil && quality == nil }
 
     /// The size as `--allow-sizes` writes it: `256x256`, `256x`, `x256`.
     package var sizeText: String { "\(width.map(String.init) ?? "")x\(height.map(String.init) ?? "")" }

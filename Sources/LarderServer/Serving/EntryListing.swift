@@ -112,7 +112,7 @@ extension EntryListQuery {
             switch order {
             case .stored: .stored
             case .used: .used
-            case .size: .bytes
+            case .size: .length
             case .url: .url
             }
         switch state {

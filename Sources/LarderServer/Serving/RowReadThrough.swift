@@ -6,6 +6,7 @@ import LarderWorkers
 package final class RowReadThrough: ReadThrough {
     private let runner: any RowRunner
     private let tier: DiskTier
+    private let partition: String?
     private let files: BlockingExecutor
     private let hosts: HostLimiter
     private let flights = Coalescer<String, RowResult>()
@@ -13,10 +14,14 @@ package final class RowReadThrough: ReadThrough {
     /// - Parameters:
     ///   - runner: commits to the directory of `tier`.
     ///   - limits: of rows under way, in all and to one host.
-    package init(runner: any RowRunner, tier: DiskTier, limits: HostLimiter.Limits, time: any TimeSource = SystemTime())
-    {
+    ///   - fields: that the runner sends with each: where credentials are among them, images are kept for them alone.
+    package init(
+        runner: any RowRunner, tier: DiskTier, limits: HostLimiter.Limits, fields: HTTPFields = .init(),
+        time: any TimeSource = SystemTime()
+    ) {
         self.runner = runner
         self.tier = tier
+        partition = Credentials.partition(fields)
         files = BlockingExecutor(name: "larder-read-through", width: 2)
         hosts = HostLimiter(limits: limits, time: time)
     }
@@ -30,7 +35,7 @@ package final class RowReadThrough: ReadThrough {
                 try await hosts.run(url.host, priority: priority) { await runner.run(row) }
             }
             result = try await flights.wait(ticket)
-            let key = CacheKey(url: url.string)
+            let key = CacheKey(url: url.string, partition: partition)
             entry = try await files.run { [tier] () throws(ImageError) in tier.entry(for: key) }
         } catch {
             throw Problem(error)

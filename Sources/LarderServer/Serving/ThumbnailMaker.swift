@@ -49,7 +49,7 @@ package final class ThumbnailMaker: Sendable {
                 throw Problem(422, "unsupported_format", "This \(header.format.rawValue) has no size of its own.")
             }
             self.size = size
-            output = ThumbnailOutput(format: format, quality: transformation.quality)
+            output = ThumbnailOutput(format: format, quality: transformation.quality ?? Transformation.defaultQuality)
             reduction = Thumbnailer.reduction(for: size, header: header)
             pixels = Thumbnailer.pixels(of: size, header: header)
             key = source.key.thumbnail(size, output)
