@@ -133,6 +133,11 @@ enum Program {
             return .success
         }
         if try parsed.flag("version"), command.name != "version" { return try await dispatch(["version"], &console) }
+        if command.operands.isEmpty, let operand = parsed.operands.first {
+            throw UsageError(
+                "\(command.name) takes no operand: \(operand)",
+                hint: "--cache DIR names the cache directory; larder \(command.name) --help shows the rest.")
+        }
         console.color = try parsed.string("color").flatMap(Console.ColorChoice.init) ?? .auto
         return try await command.run(parsed, console)
     }

@@ -51,6 +51,19 @@ struct CommandLineTests {
         #expect(kept.err.hasPrefix("larder: \(arguments[0]) wants"))
     }
 
+    @Test(arguments: ["version", "documentation", "demo", "list", "stats", "verify", "trim"])
+    func takesNoOperandWhereThereIsNone(command: String) async {
+        #expect(await run(command, "stray") == .usage)
+        #expect(kept.err.hasPrefix("larder: \(command) takes no operand: stray\n"))
+        #expect(kept.out.isEmpty)
+    }
+
+    @Test func saysOfAFileThatItIsNotThere() async {
+        #expect(await run("inspect", "--json", "/none/a.jpg") == .someFailed)
+        #expect(kept.out.contains("\"message\":\"/none/a.jpg cannot be read: No such file or directory\""))
+        #expect(await run("inspect", "-", "-") == .usage)
+    }
+
     @Test func helpOfPrefetchFitsOnAScreenAndBeginsWithExamples() async {
         #expect(await run("prefetch", "--help") == .success)
         let lines = kept.out.split(separator: "\n", omittingEmptySubsequences: false)

@@ -35,6 +35,21 @@ import Testing
         #expect(stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
     }
 
+    @Test func aFileThatCannotBeWrittenIsNoFaultOfTheCache() async throws {
+        let path = folder("none/a.png")
+        #expect(await run(origin.url("/a.png").absoluteString, "-o", path) == .noneSucceeded)
+        #expect(kept.err.contains("\(path) cannot be written: No such file or directory"))
+        #expect(!kept.err.contains("cache"))
+    }
+
+    @Test func whatIsRememberedWasNotTried() async throws {
+        let missing = origin.url("/missing.png").absoluteString
+        for attempts in [1, 0] {
+            #expect(await run(missing, "--json") == .noneSucceeded)
+            #expect(kept.out.split(separator: "\n").last?.contains("\"attempts\":\(attempts),") == true)
+        }
+    }
+
     @Test func aDirectoryGetsAFile() async throws {
         mkdir(folder("out"), 0o700)
         #expect(await run(origin.url("/a.png").absoluteString, "-o", folder("out")) == .success)

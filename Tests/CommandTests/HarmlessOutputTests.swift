@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func theListRenderer() {
-        let screen = BrowseScreen()
+        let screen = BrowseScreen(harmless: { $0.harmless })
         let row = BrowseRow(title: Self.attack, address: "", flaw: Self.attack, origin: .manifest(number: 1, id: nil))
         let item = BrowseScreen.Item(row: row, phase: .empty, progress: nil, picture: [], isSelected: false)
         let text = screen.list([item], status: Self.attack) + screen.details([("id", Self.attack)], status: "")

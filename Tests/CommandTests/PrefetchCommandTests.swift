@@ -208,6 +208,21 @@ struct PrefetchCommandTests {
         #expect(await run("prefetch", capitals, "-q") == .success)
     }
 
+    @Test func limitsHoldForWhatIsInTheCache() async throws {
+        let list = try manifest([url("/a.png")])
+        #expect(await run("prefetch", list, "-q") == .success)
+        for limit in [["--max-pixels", "1199"], ["--max-filesize", "10"]] {
+            let status = await Program.run(
+                ["prefetch", list, "--json", "--cache", folder + "/cache", "--workers", "0"] + limit, kept.console())
+            #expect(status == .noneSucceeded)
+            #expect(try (summary()["errors"] as? [String: Int]) == ["too_large": 1])
+        }
+        let file = folder + "/a.png"
+        try Data(Self.picture(width: 40, height: 30)).write(to: URL(fileURLWithPath: file))
+        #expect(await Program.run(["inspect", file, "--max-filesize", "10"], kept.console()) == .someFailed)
+        #expect(await Program.run(["inspect", file, "--max-pixels", "1199"], kept.console()) == .someFailed)
+    }
+
     @Test func staysOfflineWhenAsked() async throws {
         let list = try manifest([url("/a.png")])
         #expect(await run("prefetch", list, "--offline", "--json") == .noneSucceeded)

@@ -220,4 +220,20 @@ struct UpkeepCommandTests {
         }
         #expect(try await listed("--all").count == 5)
     }
+
+    @Test func exportsNeitherIntoItselfNorOverAnExport() async throws {
+        try fill()
+        #expect(await run("export", cache) == .usage)
+        #expect(kept.err.contains("is the cache directory itself"))
+        #expect(!FileManager.default.fileExists(atPath: cache + "/manifest.jsonl"))
+        #expect(await run("export", directory("out")) == .success)
+        #expect(await run("export", directory("out")) == .usage)
+        #expect(kept.err.contains("there is an export in \(directory("out")) already"))
+    }
+
+    @Test func jpgIsJPEG() async throws {
+        try fill()
+        #expect(await run("list", "--format", "jpg", "--json") == .success)
+        #expect(try objects().count == 4)
+    }
 }

@@ -171,6 +171,14 @@ public final class ImageLoader: Sendable {
         return original
     }
 
+    /// Throws where a stored image is more than the configuration lets through.
+    package func judge(_ header: ImageHeader, bytes: Int) throws(ImageError) {
+        guard bytes <= configuration.maxBodyBytes else {
+            throw .tooLarge(.init("\(bytes) bytes are stored, the limit is \(configuration.maxBodyBytes)"))
+        }
+        try configuration.limits.check(header)
+    }
+
     /// Whether the original's entry was found to be damaged and set aside: its bytes are asked for once more.
     func isDamaged(_ original: Original) async -> Bool {
         guard original.source != .network, original.entry != nil else { return false }

@@ -2,7 +2,6 @@ import CPlatform
 import Dispatch
 import Foundation
 import Larder
-import LarderWorkers
 
 /// The list renderer in the terminal: a loop of its own over keys, answers and the window's size.
 final class BrowseApp {
@@ -42,6 +41,7 @@ final class BrowseApp {
         loader: loader, request: { [unowned self] in rows[$0].url.map(makeRequest) },
         deliver: { [emit] work in emit.yield(.work(work)) })
     private let terminal: Int32
+    private let write: ([UInt8]) -> Void
     private let events: AsyncStream<Event>
     private let emit: AsyncStream<Event>.Continuation
     private var screen: BrowseScreen
@@ -56,14 +56,19 @@ final class BrowseApp {
     private var pictures: [ObjectIdentifier: (bitmap: Bitmap, text: [String])] = [:]
     private var pending: [UInt8] = []
 
+    /// - Parameters:
+    ///   - terminal: an open descriptor of it.
+    ///   - write: puts bytes on it. A terminal that has gone ends the loop where the keys are read.
     init(
         _ source: Source, loader: ImageLoader, terminal: Int32, screen: BrowseScreen,
+        write: @escaping ([UInt8]) -> Void,
         request: @escaping @Sendable (URL) -> ImageRequest
     ) {
         self.source = source
         self.loader = loader
         self.screen = screen
         self.terminal = terminal
+        self.write = write
         makeRequest = request
         (events, emit) = AsyncStream.makeStream(of: Event.self)
     }
@@ -224,8 +229,7 @@ final class BrowseApp {
                     ? "↑↓ move  / search  Enter details  r retry  q quit" : "/\(rows.query)  Esc: all"
             text = screen.list(visible.map(item), status: " \(position)  \(prompt)")
         }
-        // A terminal that has gone ends the loop where the keys are read.
-        _ = Descriptor.write(Array(text.utf8), to: terminal)
+        write(Array(text.utf8))
     }
 
     private func item(_ row: Int) -> BrowseScreen.Item {

@@ -1,5 +1,4 @@
 import Larder
-import LarderPrefetch
 
 /// What stands on the terminal: a pure picture of the list's state, so that it can be tested without a terminal.
 struct BrowseScreen {
@@ -9,6 +8,8 @@ struct BrowseScreen {
     /// Pixels of one cell.
     var cell = (width: 8, height: 16)
     var graphics = TerminalGraphics.blocks
+    /// Makes text of others harmless, so that it moves no cursor.
+    var harmless: (String) -> String
 
     /// Cell rows of one list row.
     static let rowHeight = 4
@@ -113,9 +114,9 @@ struct BrowseScreen {
         }
     }
 
-    /// As much of a text as fits; it must not move the cursor.
+    /// As much of a text as fits.
     private func cut(_ text: String, _ width: Int) -> String {
-        let plain = text.harmless
+        let plain = harmless(text)
         guard plain.count > width else { return plain }
         return width > 1 ? plain.prefix(width - 1) + "…" : ""
     }

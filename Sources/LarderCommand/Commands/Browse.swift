@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderPrefetch
+import LarderWorkers
 
 extension Command {
     static let browse = Command(
@@ -42,17 +43,20 @@ struct BrowseCommand: Sendable {
         let loading = try LoadingOptions(arguments)
         let screen = BrowseScreen(
             graphics: try arguments.string("graphics").flatMap { TerminalGraphics(rawValue: $0) }
-                ?? TerminalGraphics(environment: console.environment))
+                ?? TerminalGraphics(environment: console.environment), harmless: { $0.harmless })
         let place = arguments.operands.first
         let isDirectory = try place.map(Self.isDirectory) ?? true
         let loader = try LoaderSetup.loader(
             arguments, loading, console, memoryBytes: 64 << 20, directory: isDirectory ? place : nil)
         let rows = if let place, !isDirectory { try listed(place) } else { stored(loader) }
-        let app = BrowseApp(rows, loader: loader, terminal: terminal, screen: screen) { url in
-            ImageRequest(
-                url: url, fields: loading.connection.fields, thumbnail: ThumbnailSize("160x96"),
-                cachePolicy: isDirectory ? .offlineOnly() : loading.policy)
-        }
+        let app = BrowseApp(
+            rows, loader: loader, terminal: terminal, screen: screen,
+            write: { _ = Descriptor.write($0, to: terminal) },
+            request: { url in
+                ImageRequest(
+                    url: url, fields: loading.connection.fields, thumbnail: ThumbnailSize("160x96"),
+                    cachePolicy: isDirectory ? .offlineOnly() : loading.policy)
+            })
         switch await app.run() {
         case .quit: return .success
         case .interrupted: return .interrupted

@@ -85,24 +85,32 @@ struct GetCommand: Sendable {
                 ImageRequest(
                     url: try url.url(), fields: loading.connection.fields, priority: .high,
                     cachePolicy: loading.policy, sha256: row.sha256))
-            if let output {
+            if output != nil {
                 bytes = try await executor.run { () throws(ImageError) in try image.payload() }
-                if output != "-" {
-                    let format = image.header.format
-                    try await executor.run { [bytes] () throws(ImageError) in
-                        guard Self.isDirectory(output) else { return try PlainFile.write(bytes, toNamed: output) }
-                        let name = RowExporter.name(of: row, key: key) + "." + format.fileExtension
-                        try PlainFile.write(bytes, to: output + "/" + name)
-                    }
-                }
             }
         } catch {
-            try show(row, failure: RowError(error), error.message(in: console.language))
+            let attempts = error.details.attempts ?? 0
+            try show(row, failure: RowError(error), error.message(in: console.language), attempts: attempts)
             return false
+        }
+        if let output, output != "-" {
+            let format = image.header.format
+            do throws(ImageError) {
+                try await executor.run { [bytes] () throws(ImageError) in
+                    guard Self.isDirectory(output) else { return try PlainFile.write(bytes, toNamed: output) }
+                    let name = RowExporter.name(of: row, key: key) + "." + format.fileExtension
+                    try PlainFile.write(bytes, to: output + "/" + name)
+                }
+            } catch {
+                // The image is there: it is the file that is not.
+                let failure = RowError(code: error.code, message: error.details.detail)
+                try show(row, failure: failure, failure.message, attempts: image.attempts)
+                return false
+            }
         }
         if output == nil, image.isUnkept {
             let error = RowError.notKept
-            try show(row, failure: error, console.language.translating(error.message))
+            try show(row, failure: error, console.language.translating(error.message), attempts: image.attempts)
             return false
         }
         if output == "-" { try console.out(bytes) }
@@ -110,10 +118,10 @@ struct GetCommand: Sendable {
         return true
     }
 
-    private func show(_ row: Row, failure error: RowError, _ message: String) throws {
+    private func show(_ row: Row, failure error: RowError, _ message: String, attempts: Int) throws {
         if isJSON {
             var line: [UInt8] = []
-            ReportLine.append(row, .failure(error, attempts: 1), to: &line)
+            ReportLine.append(row, .failure(error, attempts: attempts), to: &line)
             return try console.out(line)
         }
         console.fail(

@@ -38,6 +38,9 @@ struct InspectCommand: Sendable {
         guard !names.isEmpty else {
             throw UsageError("inspect wants a file", hint: "larder inspect photo.jpg, a URL, or - for standard input")
         }
+        guard names.count(where: { $0 == "-" }) <= 1 else {
+            throw UsageError("standard input (-) can be read only once")
+        }
     }
 
     func run() async throws -> ExitStatus {
@@ -49,7 +52,9 @@ struct InspectCommand: Sendable {
                 facts = await inspectRemote(name, executor)
             } else {
                 facts = await executor.perform { [isDeep, connection] in
-                    Inspection(ImageInspector.inspect(path: name, deep: isDeep, limits: connection.limits))
+                    Inspection(
+                        ImageInspector.inspect(path: name, deep: isDeep, limits: connection.limits),
+                        maxBytes: connection.maxBytes)
                 }
             }
             if !facts.isValid { invalid += 1 }
@@ -105,12 +110,23 @@ struct Inspection: Sendable {
     var error: ImageError?
     var isValid: Bool { error == nil }
 
-    init(_ facts: ImageFacts) {
+    init(_ facts: ImageFacts, maxBytes: Int = .max) {
         self.facts = facts
         error = facts.error
+        if error == nil, facts.bytes > maxBytes {
+            error = .tooLarge(.init("it has \(facts.bytes) bytes, more than the limit of \(maxBytes)"))
+        }
     }
 
     init(_ error: ImageError) { self.error = error }
+}
+
+extension Inspection {
+    /// Whether it is a file, not a server, that could not be read: the detail says it all.
+    fileprivate func isUnread(_ name: String) -> Bool {
+        guard facts?.format == nil, case .unreachable? = error else { return false }
+        return !name.contains("://")
+    }
 }
 
 /// How facts of an image are written.
@@ -138,7 +154,7 @@ enum InspectionText {
             object.key("error")
             object.raw("{")
             object.member("code", error.code)
-            object.member("message", error.message(in: .english))
+            object.member("message", found.isUnread(name) ? error.details.detail : error.message(in: .english))
             if !error.details.detail.isEmpty { object.member("detail", error.details.detail) }
             object.raw("}")
         }
@@ -161,8 +177,7 @@ enum InspectionText {
             if header.iccBytes > 0 { parts.append("ICC profile") }
         }
         if let bytes = facts?.bytes, bytes > 0 { parts.append(Amount.bytes(bytes)) }
-        if let error = found.error, facts?.format == nil, case .unreachable = error, !name.contains("://") {
-            // A file, not a server: the detail says it all.
+        if let error = found.error, found.isUnread(name) {
             return error.details.detail
         } else if let error = found.error {
             parts.append(

@@ -42,7 +42,6 @@ struct ListCommand: Sendable {
     init(_ arguments: Arguments, _ console: Console) throws(UsageError) {
         self.arguments = arguments
         self.console = console
-        try EntryFilter.refuseOperands(arguments, of: "list")
         var query = EntryQuery()
         try EntryFilter.apply(arguments, to: &query, now: SystemTime().now)
         switch try arguments.string("sort") {

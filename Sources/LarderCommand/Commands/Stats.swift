@@ -25,7 +25,6 @@ struct StatsCommand: Sendable {
     init(_ arguments: Arguments, _ console: Console) throws(UsageError) {
         self.arguments = arguments
         self.console = console
-        try EntryFilter.refuseOperands(arguments, of: "stats")
     }
 
     func run() async throws -> ExitStatus {

@@ -29,7 +29,6 @@ struct TrimCommand: Sendable {
     init(_ arguments: Arguments, _ console: Console) throws(UsageError) {
         self.arguments = arguments
         self.console = console
-        try EntryFilter.refuseOperands(arguments, of: "trim")
         bytes = try arguments.bytes("max-size")
         count = try arguments.count("max-count")
         age = try arguments.duration("max-age")

@@ -31,7 +31,6 @@ struct VerifyCommand: Sendable {
     init(_ arguments: Arguments, _ console: Console) throws(UsageError) {
         self.arguments = arguments
         self.console = console
-        try EntryFilter.refuseOperands(arguments, of: "verify")
         repairs = try arguments.flag("repair")
     }
 

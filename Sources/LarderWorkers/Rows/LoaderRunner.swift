@@ -95,7 +95,10 @@ package final class LoaderRunner: RowRunner {
         let reuse = Reuse.decide(
             entry.freshness, storedAt: entry.responseTime, policy: configuration.policy, now: time.now)
         guard isNew || reuse == .fresh || reuse == .stale else { return nil }
-        try RowFailure.catching { () throws(ImageError) in try configuration.filter?.check(header) }
+        try RowFailure.catching { () throws(ImageError) in
+            try loader.judge(header, bytes: entry.payloadLength)
+            try configuration.filter?.check(header)
+        }
         var facts = RowFacts(
             status: entry.status, format: header.format, width: header.width, height: header.height,
             orientation: Int(header.orientation.rawValue), bytes: entry.payloadLength, sha256: entry.sha256,

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// What an export wrote.
 package struct CacheExport: Sendable, Hashable {
@@ -32,6 +33,9 @@ extension DiskTier {
     package func export(
         to target: String, _ query: EntryQuery = .forExport, progress: UpkeepProgress.Report = { _ in true }
     ) throws(ImageError) -> CacheExport {
+        guard !isDirectory(target) else {
+            throw CacheDirectory.unavailable("\(target) is the cache directory itself; export to another one")
+        }
         var hashes: [CacheKey.Hash] = []
         try list(query) { row in
             hashes.append(row.hash)
@@ -58,8 +62,19 @@ extension DiskTier {
             result.isComplete = true
             return result
         } catch {
-            throw CacheDirectory.unavailable("cannot export to \(target) (\(error))")
+            guard error.code == EEXIST else {
+                throw CacheDirectory.unavailable("cannot export to \(target) (\(error))")
+            }
+            throw CacheDirectory.unavailable(
+                "there is an export in \(target) already: its manifest.jsonl is not overwritten; name another directory"
+            )
         }
+    }
+
+    private func isDirectory(_ path: String) -> Bool {
+        guard let folder = try? fileSystem.openRoot(path) else { return false }
+        defer { fileSystem.close(folder) }
+        return (try? fileSystem.status(of: folder).isSame(as: volume.directory.identity)) ?? false
     }
 }
 
