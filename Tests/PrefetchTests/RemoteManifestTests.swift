@@ -41,6 +41,44 @@ struct LinkHeaderTests {
     }
 }
 
+struct ChannelSourceTests {
+    private func read(_ source: ChannelSource) throws(ManifestError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        try source.read(into: &bytes)
+        return bytes
+    }
+
+    private func piece(_ number: Int) -> [UInt8] { (0..<(37 + number * 13 % 200)).map { UInt8(($0 + number) & 0xFF) } }
+
+    /// Who puts bytes in waits for nobody, and the reader finds them in order, whatever had to wait in the file.
+    @Test(arguments: [1, 3, 50, 1000]) func keepsWhatIsNotReadYet(readsAfter: Int) async throws {
+        let source = ChannelSource(highWater: 500)
+        var (sent, found): ([UInt8], [UInt8]) = ([], [])
+        for number in 0..<300 {
+            #expect(await source.put(piece(number)))
+            sent += piece(number)
+            if number % readsAfter == readsAfter - 1 { while found.count < sent.count { found += try read(source) } }
+        }
+        source.finish()
+        while case let more = try read(source), !more.isEmpty { found += more }
+        #expect(found == sent)
+        #expect(source.isReady)
+    }
+
+    @Test func saysWhatHasGoneWrongBehindWhatHasCome() async throws {
+        let source = ChannelSource(highWater: 10)
+        for number in 0..<3 { #expect(await source.put(piece(number))) }
+        source.finish(.notFetched("cut"))
+        var found: [UInt8] = []
+        let error = #expect(throws: ManifestError.self) { while true { found += try read(source) } }
+        #expect(error == .notFetched("cut"))
+        #expect(found == piece(0) + piece(1) + piece(2))
+        source.stop()
+        #expect(await !source.put([1]))
+        #expect(throws: ManifestError.stopped) { try read(source) }
+    }
+}
+
 struct RemoteManifestTests {
     private let origin: Origin
 

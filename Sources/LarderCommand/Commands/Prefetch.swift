@@ -189,6 +189,8 @@ struct PrefetchCommand: Sendable {
         var configuration = RemoteManifest.Configuration()
         configuration.fields = loading.connection.fields
         configuration.deadlines = loading.connection.deadlines
+        // --max-time is for an image: a long list takes as long as its bytes go on coming.
+        configuration.deadlines.total = 86_400
         configuration.retries = loading.retries
         configuration.retryDelay = loading.retryDelay
         configuration.maxPages = try arguments.integer("max-pages", in: 1...1_000_000) ?? configuration.maxPages

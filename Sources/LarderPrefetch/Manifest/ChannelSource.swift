@@ -1,32 +1,60 @@
 import Foundation
 import Larder
 
-/// The bytes of a response for a reader that blocks: one side puts chunks in and suspends while enough wait, the
-/// other blocks for them.
+/// The bytes of a response for a reader that blocks: one side puts chunks in, the other blocks for them.
+///
+/// A list is read as fast as its images are fetched, which may take hours; its server is not kept waiting for that, and
+/// a transport that cannot be made to wait fills no memory: what does not fit lies in a file without a name.
 final class ChannelSource: ByteSource, @unchecked Sendable {
     // Sendable: every mutable field is touched only while `condition` is locked.
     private let condition = NSCondition()
     private var chunks: [UInt8] = []
     private var end: Result<Void, ManifestError>?
     private var isStopped = false
-    private var writer: Handover<Void>?
+    /// What came behind the chunks: bytes from `read` to `written`.
+    private var spool: (file: SpoolFile, read: Int, written: Int)?
     private let highWater: Int
+    private let executor = BlockingExecutor(name: "larder-list", width: 1)
 
+    /// - Parameter highWater: bytes that may wait in memory. 1 MiB by default.
     init(highWater: Int = 1 << 20) { self.highWater = highWater }
 
-    /// Puts bytes in and waits until few enough wait. False once nobody reads any more.
+    /// Puts bytes in, one call at a time. False once nobody reads any more, or they cannot be kept.
     func put(_ bytes: [UInt8]) async -> Bool {
-        await withHandover { continuation in
-            let waits = condition.withLock {
-                chunks += bytes
-                condition.signal()
-                guard chunks.count > highWater, !isStopped else { return false }
-                writer = continuation
-                return true
+        let isTaken = condition.withLock {
+            // What lies in the file comes first.
+            guard spool.map({ $0.read == $0.written }) ?? true, chunks.isEmpty || chunks.count < highWater else {
+                return false
             }
-            if !waits { continuation.resume() }
+            chunks += bytes
+            condition.signal()
+            return true
+        }
+        if !isTaken {
+            do throws(SpoolFile.Failure) {
+                try await executor.perform { [self] in lay(bytes) }.get()
+            } catch {
+                finish(.unreadable("the list cannot be kept in the directory for temporary files: \(error.reason)"))
+                return false
+            }
         }
         return condition.withLock { !isStopped }
+    }
+
+    private func lay(_ bytes: [UInt8]) -> Result<Void, SpoolFile.Failure> {
+        do throws(SpoolFile.Failure) {
+            let known = condition.withLock { spool?.file }
+            let file = if let known { known } else { try SpoolFile() }
+            try file.append(bytes)
+            condition.withLock {
+                let before = spool ?? (file, 0, 0)
+                spool = (file, before.read, before.written + bytes.count)
+                condition.signal()
+            }
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
     }
 
     /// Nothing more comes.
@@ -37,31 +65,36 @@ final class ChannelSource: ByteSource, @unchecked Sendable {
         }
     }
 
-    var isReady: Bool { condition.withLock { !chunks.isEmpty || end != nil || isStopped } }
+    private var hasBytes: Bool { !chunks.isEmpty || spool.map { $0.read < $0.written } ?? false }
+
+    var isReady: Bool { condition.withLock { hasBytes || end != nil || isStopped } }
 
     func stop() {
-        let waiting = condition.withLock {
+        condition.withLock {
             isStopped = true
             condition.broadcast()
-            defer { writer = nil }
-            return writer
         }
-        waiting?.resume()
     }
 
     func read(into buffer: inout [UInt8]) throws(ManifestError) {
         condition.lock()
-        while chunks.isEmpty, end == nil, !isStopped { condition.wait() }
-        let isStopped = isStopped
-        buffer += chunks
-        let isEmpty = chunks.isEmpty
+        while !hasBytes, end == nil, !isStopped { condition.wait() }
+        let (isStopped, taken, spool, end) = (isStopped, chunks, spool, end)
         chunks = []
-        let waiting = writer
-        writer = nil
-        let end = end
         condition.unlock()
-        waiting?.resume()
         if isStopped { throw .stopped }
-        if isEmpty, case .failure(let error)? = end { throw error }
+        buffer += taken
+        guard taken.isEmpty else { return }
+        if let spool, spool.read < spool.written {
+            do throws(SpoolFile.Failure) {
+                let bytes = try spool.file.read(at: spool.read, count: min(spool.written - spool.read, 256 << 10))
+                buffer += bytes
+                condition.withLock { self.spool?.read += bytes.count }
+                return
+            } catch {
+                throw .unreadable("the list cannot be read from its temporary file: \(error.reason)")
+            }
+        }
+        if case .failure(let error)? = end { throw error }
     }
 }
