@@ -135,17 +135,20 @@ struct DiskDisturbanceTests {
     @Test func anOldEntryThatIsSetAsideStaysForAWhile() throws {
         let tier = try tier()
         for number in 0..<2 {
-            let file = directory(DiskFixtures.key(number).file)
             try DiskFixtures.store(tier, DiskFixtures.key(number), DiskFixtures.bytes(1000))
-            try Data(repeating: 1, count: 1000).write(to: URL(fileURLWithPath: file))
+            // At once: the index's thread may find the damage first.
+            let damaged = directory("damaged")
+            try Data(repeating: 1, count: 1000).write(to: URL(fileURLWithPath: damaged))
             try FileManager.default.setAttributes(
-                [.modificationDate: Date(timeIntervalSinceNow: -90 * 86_400)], ofItemAtPath: file)
+                [.modificationDate: Date(timeIntervalSinceNow: -90 * 86_400)], ofItemAtPath: damaged)
+            try #require(rename(damaged, directory(DiskFixtures.key(number).file)) == 0)
             #expect(tier.entry(for: DiskFixtures.key(number)) == nil)
         }
         #expect(directory.files(under: "quarantine").count == 2)
         time.advance(seconds: 40 * 86_400)
         try DiskFixtures.store(tier, DiskFixtures.key(2), [1])
-        try Data([1]).write(to: URL(fileURLWithPath: directory(DiskFixtures.key(2).file)))
+        try Data([1]).write(to: URL(fileURLWithPath: directory("damaged")))
+        try #require(rename(directory("damaged"), directory(DiskFixtures.key(2).file)) == 0)
         #expect(tier.entry(for: DiskFixtures.key(2)) == nil)
         #expect(directory.files(under: "quarantine").count == 1)
     }
