@@ -9,12 +9,11 @@ import Testing
 struct PrefetchCommandTests {
     private let origin: Origin
     private let kept = KeptConsole()
-    private let folder: String
+    private let directory = TemporaryDirectory()
+    private var folder: String { directory.path }
 
     init() throws {
         origin = try Origin()
-        folder = NSTemporaryDirectory() + "/larder-command-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let image = try Self.picture(width: 40, height: 30)
         origin.on("/a.png", .ok(image, [("Cache-Control", "max-age=1000")]))
         origin.on("/b.png", .ok(image, [("Cache-Control", "max-age=1000")]))

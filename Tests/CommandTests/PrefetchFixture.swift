@@ -8,12 +8,11 @@ import TestSupport
 struct PrefetchFixture {
     let origin: Origin
     let kept = KeptConsole()
-    let folder: String
+    private let directory = TemporaryDirectory()
+    var folder: String { directory.path }
 
     init() throws {
         origin = try Origin()
-        folder = NSTemporaryDirectory() + "/larder-command-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     }
 
     var cache: String { folder + "/cache" }
