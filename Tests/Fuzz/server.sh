@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 seconds=${1:-300}
 out=.build/fuzz/server
 mkdir -p "$out/corpus"
-engine=(Sources/Larder/Concurrency/Timestamp.swift Sources/Larder/HTTP/{HTTPFields,HTTPDate}.swift
+engine=(Sources/Larder/Concurrency/{Timestamp,ThreadSlot}.swift Sources/Larder/HTTP/{HTTPFields,HTTPDate,FieldReader}.swift
     Sources/Larder/Tiers/{CacheKey,SHA256}.swift Sources/Larder/Image/{ImageFormat,FormatSniffer,MarkupScanner}.swift
     Sources/Larder/Errors/*.swift Tests/Fuzz/StoredEntryStub.swift)
 server=($(find Sources/LarderServer/Requests Sources/LarderServer/Access -name '*.swift')
